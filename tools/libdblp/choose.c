@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Which elements of a message are large: see choose.h.
- */
+/* Choosing the large elements of a message: see choose.h. */
 
 #include "choose.h"
 
@@ -13,9 +11,9 @@
 #define PPM	1000000
 
 /*
- * Steps of magnitude: what is left of a number without its sign, cut to 12 bits, which
- * grow with it. Of a float that is its exponent and 1 bit (float64), 4 or 7 bits (float16)
- * behind it.
+ * Steps of magnitude: the upper 12 bits of a number without its sign, which
+ * grow with it. For a float these are its exponent and the next 1 (float64), 4
+ * (float32, bfloat16) or 7 (float16) bits.
  */
 #define STEPS	4096
 
@@ -125,10 +123,10 @@ static uint32_t block_len(uint64_t count, uint64_t at)
 }
 
 /*
- * Blocks above this step are large, and of those at it the first ones
+ * Limit between large blocks and others
  *
- * @step: the step
- * @left: elements at it that are large, at least
+ * @step: blocks above it are large, and the first ones at it
+ * @left: elements of blocks at @step that are large, rounded up to a block
  */
 struct cut {
 	uint32_t	step;

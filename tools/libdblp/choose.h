@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * libdblp: which elements of a message are large.
+ * libdblp: choosing the large elements of a message.
  *
- * Pure. Elements are taken by blocks, whose magnitude is that of their largest element;
- * each magnitude is one of some thousand steps, and how many blocks there are of each
- * one is counted in one pass, whatever the share.
+ * Pure: no sockets. Elements are taken in blocks. The magnitude of a block is
+ * that of its largest element, rounded to one of some thousand steps. One pass
+ * counts the blocks of each step, whatever the share.
  */
 #ifndef DBLP_CHOOSE_H
 #define DBLP_CHOOSE_H
@@ -18,16 +18,17 @@
 #define DBLP_CHOOSE_BLOCK	16
 
 /**
- * dblp_choose() - copy the elements that are large, or all others
+ * dblp_choose() - copy the large elements, or all others
  * @dtype: &enum dblp_dtype
  * @v: elements
  * @count: their number
- * @share: ppm: how many of them are large: so many, and less than a block more. Of
- *	blocks with as large a step those that come first
- * @large: copy these; else the others
- * @to: filled with them, at their places, and with zeroes
+ * @share: ppm: share of the elements that are large, rounded up to a block.
+ *	Among blocks of the same step the first ones are large
+ * @large: copy large elements; else the others
+ * @to: filled with the chosen elements, at their positions, and with zeroes
+ *	elsewhere
  *
- * What is no number is large.
+ * NaNs are large.
  */
 void dblp_choose(uint32_t dtype, const void *v, uint64_t count, uint32_t share,
 		 bool large, void *to);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What stands before the elements of a message: see head.h. The only place that
- * interprets those bytes.
+ * Heads and runs of messages: see head.h. No other file interprets these bytes.
  *
  *	 0	magic		"dblp"
  *	 4	version, type, dtype, nic: a byte each

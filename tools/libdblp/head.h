@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * libdblp: what stands before the elements of a message of a collective operation.
+ * libdblp: heads of the messages of collective operations.
  *
- * Pure. A message has a head, which is critical: never lost. If a partial sum lacks
- * contributions (rescale), runs say so, and may not be lost either. All is big-endian,
- * and its length a multiple of 8, so that no element is cut where the transport cuts a
- * message.
+ * Pure: no sockets. Each message begins with a head, which is critical: never
+ * lost. If a partial sum lacks contributions (rescale), runs precede it, which
+ * are critical, too. All fields are big-endian. Lengths are multiples of 8, so
+ * that the transport, which cuts messages at such offsets, cuts no element.
  */
 #ifndef DBLP_HEAD_H
 #define DBLP_HEAD_H
@@ -37,14 +37,13 @@ enum dblp_head_type {
  * struct dblp_head - head of a message
  * @type: &enum dblp_head_type
  * @dtype: &enum dblp_dtype of the elements; hello: 0
- * @nic: hello: which lane and device the connection is for; data: 0
- * @epoch: how often the communicator was made anew
+ * @nic: hello: index of the link: lane x devices + device; data: 0
+ * @epoch: number of the job's attempt
  * @from: rank of the sender
  * @comm: random number of the communicator
- * @digest: of all that ranks must agree upon in the operation; hello: MAC of the head with
- *	a digest of 0
+ * @digest: digest of the operation; hello: MAC of the head with a digest of 0
  * @seq: number of the operation; hello: 0
- * @round: of the step; hello: rank of the receiver
+ * @round: round of the step; hello: rank of the receiver
  * @offset: first element
  * @count: number of elements, at least 1; hello: 0
  * @runs: number of runs; 0: all elements have the contributions of the plan
@@ -73,20 +72,18 @@ void dblp_head_put(const struct dblp_head *h, uint8_t p[DBLP_HEAD_LEN]);
 
 /**
  * dblp_head_get() - decode a head
- * @p: bytes of a peer
+ * @p: bytes from a peer
  * @len: their number
- * @h: filled; not changed on failure
+ * @h: filled; unchanged on failure
  *
- * Whatever a sender must not do is refused.
- *
- * Return: 0; -EBADMSG if it is no head, is cut short or contradicts itself;
- * -EPROTONOSUPPORT if it is one of another version.
+ * Return: 0; -EBADMSG if it is not a head, too short or invalid;
+ * -EPROTONOSUPPORT if it has another version.
  */
 int dblp_head_get(const uint8_t *p, size_t len, struct dblp_head *h);
 
 /**
  * dblp_runs_put() - encode runs
- * @run: runs of a message, from its element 0 on
+ * @run: runs of a message, starting at its element 0
  * @n: their number
  * @p: filled, %DBLP_RUN_LEN bytes for each
  */
@@ -95,11 +92,11 @@ void dblp_runs_put(const struct dblp_run *run, uint32_t n, uint8_t *p);
 /**
  * dblp_runs_get() - decode runs
  * @h: head of the message
- * @p: @h->runs runs of a peer
- * @most: contributions of the plan, of which no element has more
+ * @p: @h->runs runs from a peer
+ * @most: contributions of the plan: the maximum of each run
  * @run: filled with @h->runs runs
  *
- * Return: 0, -EBADMSG if they do not fit the message.
+ * Return: 0; -EBADMSG if the runs do not match the message.
  */
 int dblp_runs_get(const struct dblp_head *h, const uint8_t *p, uint32_t most,
 		  struct dblp_run *run);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Lanes, and the steps of what goes by them: see lanes.h.
- */
+/* Lanes and their steps: see lanes.h. */
 
 #include "lanes.h"
 
@@ -24,7 +22,7 @@ static bool lane_good(const struct dblp_lane *lane, uint32_t n, uint32_t i)
 	    l->policy > DBLP_POLICY_EARLY || l->tos > 0xfc || l->tos % 4 ||
 	    l->large >= DBLP_PPM || l->reserved)
 		return false;
-	/* What is small enough for another lane is not divided once more */
+	/* The lane for the other elements must not divide them again */
 	return l->large ? l->rest < n && !lane[l->rest].large : !l->rest;
 }
 
@@ -69,7 +67,7 @@ bool dblp_layout_splits(const struct dblp_layout *layout)
 	return !layout->parts && layout->lane[0].large;
 }
 
-/* Where steps go; @n counts those without room, too */
+/* Output array of steps; @n also counts steps beyond @room */
 struct writer {
 	const struct dblp_layout	*layout;
 	struct dblp_step		*step;
@@ -98,7 +96,10 @@ static bool is_contribution(const struct dblp_step *step)
 				   step->op == DBLP_STEP_ADD);
 }
 
-/* Sums are never lost, and so are not divided */
+/*
+ * Write a step, divided between two lanes if it carries contributions. Sums are
+ * reliable and not divided
+ */
 static void put_ways(struct writer *w, const struct dblp_step *step,
 		     uint32_t lane)
 {
@@ -113,7 +114,8 @@ static void put_ways(struct writer *w, const struct dblp_step *step,
 }
 
 /*
- * A place in the vector of a lane: element @at of it is the first one of part @part.
+ * A position in the vector of a lane: element @at of that vector is the first
+ * one of part @part.
  */
 struct place {
 	uint32_t	part;
@@ -126,8 +128,8 @@ static uint64_t part_len(const struct dblp_lane_part *p, uint32_t lane)
 }
 
 /*
- * A step of the vector of a lane, piece by piece. Steps of a plan go back and forth, so
- * the search goes on from where the last one was.
+ * Write a step of a lane's vector as contiguous pieces. Steps of a plan jump
+ * back and forth, so the search starts from the last position, @from.
  */
 static void put_pieces(struct writer *w, const struct dblp_step *step,
 		       uint32_t lane, struct place *from)
@@ -167,7 +169,7 @@ static void put_lane(struct writer *w, const struct dblp_step *step, size_t n,
 			put_ways(w, &step[i], lane);
 }
 
-/* Elements of the vector of a lane */
+/* Number of elements in the vector of a lane */
 static uint64_t lane_count(const struct dblp_layout *layout, uint64_t count,
 			   uint32_t lane)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * libdblp: which elements of a vector go by which lane, and in which steps.
+ * libdblp: lanes of the elements of a vector, and the resulting steps.
  *
- * Pure. The elements of a lane are a vector of their own, to which the plan is applied;
- * so each lane's are divided among all ranks. Its steps are cut where that vector is not
- * in one piece, so that each is a range of the whole one. After MLT (NSDI 2024), which
- * tells apart layers and magnitudes by the priority of packets.
+ * Pure: no sockets. The elements of a lane form a vector of their own, to which
+ * the plan is applied, so they are divided among all ranks. Its steps are cut
+ * where these elements are not contiguous, so that each step is a range of the
+ * original vector. After MLT (NSDI 2024), which gives layers and magnitudes
+ * different packet priorities.
  */
 #ifndef DBLP_LANES_H
 #define DBLP_LANES_H
@@ -13,10 +14,10 @@
 #include "comm.h"
 
 /**
- * struct dblp_layout - lanes, and what goes by them
+ * struct dblp_layout - lanes, and the elements that each carries
  * @lane: the lanes
  * @lanes: their number, at least 1
- * @part: parts of a vector; NULL: all of it goes by lane 0
+ * @part: parts of a vector; NULL: lane 0 carries all elements
  * @parts: their number
  */
 struct dblp_layout {
@@ -26,11 +27,11 @@ struct dblp_layout {
 	uint32_t		parts;
 };
 
-/** dblp_layout_plain - a lane, by which all goes */
+/** dblp_layout_plain - a single lane with defaults, for all elements */
 extern const struct dblp_layout dblp_layout_plain;
 
 /**
- * enum dblp_choice - which elements of a step go by a lane
+ * enum dblp_choice - elements of a step that a lane carries
  * @DBLP_CHOICE_ALL: all
  * @DBLP_CHOICE_LARGE: those that dblp_choose() finds to be large
  * @DBLP_CHOICE_REST: the others
@@ -42,10 +43,10 @@ enum dblp_choice {
 };
 
 /**
- * struct dblp_way - how a step travels
- * @lane: the lane; of a local step, that of its elements
+ * struct dblp_way - lane of a step
+ * @lane: the lane; for a local step, the lane of its elements
  * @choice: &enum dblp_choice
- * @large: ppm: share of the elements that are large, unless all go by one lane
+ * @large: ppm: share of the elements that are large; 0: one lane carries all
  */
 struct dblp_way {
 	uint8_t		lane;
@@ -54,40 +55,42 @@ struct dblp_way {
 };
 
 /**
- * dblp_lanes_check() - are these lanes?
+ * dblp_lanes_check() - are these lanes valid?
  * @lane: the lanes
  * @n: their number
  *
- * Return: 0, -EINVAL.
+ * Return: 0 or -EINVAL.
  */
 int dblp_lanes_check(const struct dblp_lane *lane, uint32_t n);
 
 /**
- * dblp_parts_check() - are these parts a vector?
+ * dblp_parts_check() - do these parts make up a vector?
  * @layout: parts and lanes
  * @count: elements of the vector
  *
- * Return: 0; -ENOENT: there is no such lane; -EINVAL: they are empty, overlap, leave
- * elements out or have more.
+ * Return: 0; -ENOENT if a lane does not exist; -EINVAL if parts are empty,
+ * overlap, have gaps, or differ from @count in sum.
  */
 int dblp_parts_check(const struct dblp_layout *layout, uint64_t count);
 
 /**
- * dblp_layout_splits() - does any part go by a lane that only takes what is large?
- * @layout: parts and lanes, which are good
+ * dblp_layout_splits() - does a part use a lane that only carries large
+ *	elements?
+ * @layout: valid parts and lanes
  */
 bool dblp_layout_splits(const struct dblp_layout *layout);
 
 /**
  * dblp_layout_steps() - compute the steps of a rank
- * @plan: of the whole vector
- * @layout: its parts, which are good
- * @step: filled with the first steps, in the order of lanes, and of each one as
- *	dblp_plan_steps() has them
- * @way: the same
+ * @plan: plan of the whole vector
+ * @layout: valid parts and lanes
+ * @step: filled with the first steps: by lane, and for each lane in the order
+ *	of dblp_plan_steps()
+ * @way: filled with the lane of each step
  * @room: entries of both, may be 0
  *
- * Return: number of steps, also if @room is less; -EINVAL as dblp_plan_steps(), -ENOMEM.
+ * Return: number of steps, which may exceed @room; -EINVAL as
+ * dblp_plan_steps(); -ENOMEM.
  */
 ssize_t dblp_layout_steps(const struct dblp_plan *plan,
 			  const struct dblp_layout *layout, struct dblp_step *step,

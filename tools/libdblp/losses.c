@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What becomes of losses: how many contributions each element has, what was lost of
- * what this rank has sent, and how much more it may lose. See rule.h.
+ * Losses: contributions of each element, residuals of this rank, and saved
+ * budgets. See rule.h.
  */
 
 #include "engine.h"
@@ -36,8 +36,9 @@ static bool has_counts(const struct dblp_req *req)
 }
 
 /*
- * A sum of 16-bit elements may overflow although the mean does not: contributions to a mean
- * are divided before they are added. With %DBLP_OP_KEEP a vector has to stay as it is.
+ * Divide contributions to a mean of 16-bit elements before they are added,
+ * because their sum may overflow where the mean does not. Not with
+ * %DBLP_OP_KEEP, where the vector must stay as it is.
  */
 static bool is_divided(const struct dblp_req *req)
 {
@@ -45,7 +46,7 @@ static bool is_divided(const struct dblp_req *req)
 	       DBLP_OP_AVERAGE && req->esize == 2 && is_reduced(req);
 }
 
-/* How many vectors a sum of this operation has, if nothing is lost */
+/* Number of vectors in a sum of this operation, if nothing is lost */
 static uint32_t contributions(const struct dblp_plan *plan)
 {
 	if (plan->algo == DBLP_AVERAGE && plan->levels)
@@ -72,7 +73,7 @@ void dblp_keys_free(struct dblp_comm *comm)
 	}
 }
 
-/* A rank without losses has no memory of them */
+/* Allocate what the key needs: residual, credit, or both */
 static int fill_key(struct dblp_comm *comm, struct dblp_key *k, bool residual,
 		    bool carry)
 {
@@ -93,7 +94,7 @@ static int fill_key(struct dblp_comm *comm, struct dblp_key *k, bool residual,
 	return 0;
 }
 
-/* Where the pointer to a key is, or to NULL */
+/* Pointer to the list entry of a key, or to the NULL at the end */
 static struct dblp_key **find_key(struct dblp_comm *comm, uint64_t key)
 {
 	struct dblp_key **at = &comm->key;
@@ -111,7 +112,7 @@ static int check_key(const struct dblp_key *k, uint32_t dtype, uint64_t count)
 	return k->dtype != dtype || k->count != count ? -EINVAL : 0;
 }
 
-/* A key belongs to the first vector for which there was memory */
+/* The key is created only if there is memory */
 static int new_key(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 		   uint64_t count, bool residual, bool carry)
 {
@@ -230,7 +231,7 @@ int dblp_losses_prepare(struct dblp_req *req)
 
 	if (has_counts(req))
 		err = more_room(&req->counts, RUNS_FIRST);
-	/* Last: it stays */
+	/* Last, because the key stays allocated */
 	if (!err && (has_feedback(req) || has_carry(req)))
 		err = use_key(req);
 	return err;
@@ -264,7 +265,10 @@ void dblp_losses_begin(struct dblp_req *req)
 
 void dblp_losses_clear(struct dblp_task *t)
 {
-	/* Only a vector as a whole is, piece by piece, before anything is added */
+	/*
+	 * Only whole vectors are cleared, piece by piece, before anything is
+	 * added
+	 */
 	if (has_counts(t->req))
 		dblp_counts_set(&t->req->counts, t->req->sched->plan.count, 0);
 }
@@ -308,7 +312,7 @@ int dblp_losses_cut(const struct dblp_task *t, uint64_t count,
 			       count, run, room);
 }
 
-/* A rank may own several parts */
+/* Add a part's result: a rank may own several parts */
 static void add_result(struct dblp_result *result, struct dblp_finished got)
 {
 	bool first = !result->none && !result->least;
@@ -318,7 +322,7 @@ static void add_result(struct dblp_result *result, struct dblp_finished got)
 	result->none += got.none;
 }
 
-/* The sum is there: finish it, run by run of a part that is worth a table */
+/* Finish the sum of an owned part, run by run */
 int dblp_losses_finish(struct dblp_task *t)
 {
 	const struct dblp_step *step = t->step;
@@ -366,7 +370,7 @@ uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
 					     dblp_step_budget(t->step, budget);
 	struct dblp_carry *c = carry_of(l, t);
 
-	/* It takes no more than all */
+	/* dblp_carry_take() limits the budget to 100 % */
 	l->budget = c ? dblp_carry_take(c, bytes, t->step->contributions, budget,
 					own * DBLP_CARRY_TIMES) : own;
 	return l->budget;
@@ -408,7 +412,10 @@ static struct dblp_record *new_record(const struct dblp_link *l,
 	return r;
 }
 
-/* Of a packed vector what is there: the rest goes by another lane, or was pruned */
+/*
+ * Keep sent elements as lost until they are reported. A packed vector's other
+ * elements travel by another lane, or were pruned
+ */
 static void keep_sent(struct dblp_req *req, uint64_t offset, uint64_t count,
 		      const struct dblp_sparse *sparse)
 {
@@ -439,7 +446,7 @@ int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 	r = new_record(l, t, tag, count);
 	if (!r)
 		return -ENOMEM;
-	/* Reports come about in the order of messages */
+	/* Append: reports arrive roughly in the order of messages */
 	if (!l->record)
 		l->record_end = &l->record;
 	*l->record_end = r;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Messages without zeroes: their data is a packed vector, see sparse.h, whose front is
- * critical as the head is.
+ * Messages with packed vectors, see sparse.h. The front is critical, as the
+ * head is.
  */
 
 #include "choose.h"
@@ -24,7 +24,7 @@ int dblp_link_stage(struct dblp_link *l, size_t n)
 	return 0;
 }
 
-/* The elements of a message that go by this lane, or NULL */
+/* Elements of a message that this lane carries, or NULL */
 static const char *choose(struct dblp_link *l, const struct dblp_task *t,
 			  uint64_t count)
 {
@@ -47,8 +47,8 @@ static const char *choose(struct dblp_link *l, const struct dblp_task *t,
 }
 
 /*
- * What may be lost is kept block by block. So no block may have elements that go by another
- * lane, which keeps them, too.
+ * Largest block size, as a shift; 0: no limit. Residuals are kept by blocks: a
+ * block must not have elements of another lane, which keeps them, too.
  */
 static uint32_t most_shift(const struct dblp_task *t)
 {
@@ -57,8 +57,8 @@ static uint32_t most_shift(const struct dblp_task *t)
 }
 
 /*
- * The next message of a step, without zeroes, is ready in @packed until it was sent.
- * Contributions and sums are about as dense as the last ones each.
+ * Pack the next message of a step into @packed. The last block sizes of
+ * contributions and of sums are kept apart, because their density differs.
  */
 int dblp_pack(struct dblp_link *l, const struct dblp_task *t)
 {
@@ -91,8 +91,8 @@ int dblp_pack(struct dblp_link *l, const struct dblp_task *t)
 }
 
 /*
- * A vector without zeroes says itself how long it is. Of a stream its first bytes are
- * read alone; a message has an end.
+ * The length of a packed vector is in its first bytes. A stream reads these
+ * first; over AF_DBLP the message has an end.
  */
 int dblp_packed_expect(struct dblp_link *l, const struct dblp_task *t)
 {
@@ -108,7 +108,7 @@ int dblp_packed_expect(struct dblp_link *l, const struct dblp_task *t)
 	return 0;
 }
 
-/* Of a stream: what comes behind the first bytes, which is never nothing */
+/* Stream: expect the bytes after the first ones, at least one */
 int dblp_packed_rest(struct dblp_link *l, const struct dblp_task *t)
 {
 	size_t len = dblp_sparse_len((uint8_t *)l->stage, dblp_task_part(t),
@@ -122,7 +122,7 @@ int dblp_packed_rest(struct dblp_link *l, const struct dblp_task *t)
 	return 0;
 }
 
-/* Adds what has come of a vector without zeroes, or puts it in its place */
+/* Add or copy the received elements of a packed vector */
 static void unpack(const struct dblp_link *l, const struct dblp_task *t,
 		   const struct dblp_sparse *s, const struct dblp_loss *loss)
 {
@@ -143,7 +143,7 @@ static void unpack(const struct dblp_link *l, const struct dblp_task *t,
 	dblp_sparse_add(s, dtype, dblp_task_data(t), elements, &place, s->packed);
 }
 
-/* A vector without zeroes has come, all but what may be lost: elements to be added */
+/* A packed vector has arrived, except for elements that may be lost */
 int dblp_packed_take(struct dblp_link *l, struct dblp_task *t,
 		     struct dblp_sparse *s)
 {

@@ -2,8 +2,8 @@
 /*
  * Collective operations as plans: see collective.h.
  *
- * Pure. Both ends of a message compute its range from what they have in common, so
- * nothing needs to be agreed upon.
+ * Pure: no sockets. Both ends of a message compute its range from attributes
+ * they share, so they need no agreement.
  */
 
 #include "collective.h"
@@ -19,7 +19,7 @@ struct span {
 	uint64_t	count;
 };
 
-/* Where steps go; @n counts those without room, too */
+/* Output array of steps; @n also counts steps beyond @room */
 struct writer {
 	const struct dblp_plan	*plan;
 	struct dblp_step	*step;
@@ -27,7 +27,9 @@ struct writer {
 	size_t			n;
 };
 
-/* Part @i of @n of a range; the first ones have one more if they cannot be equal */
+/*
+ * Part @i of @n of a range; the first parts get the remainder, one element each
+ */
 static struct span split(struct span s, uint32_t n, uint32_t i)
 {
 	uint64_t each = s.count / n, more = s.count % n;
@@ -50,7 +52,7 @@ static bool has_half(const struct dblp_plan *plan, uint32_t half)
 	return !halves || halves & half;
 }
 
-/* Put @step, whose range is @s; the halves that are not wanted are left out here */
+/* Write a step with range @s, unless its half is not wanted */
 static void put(struct writer *w, struct span s, struct dblp_step step)
 {
 	uint32_t half = step.reliable ? DBLP_PLAN_SPREAD : DBLP_PLAN_REDUCE;
@@ -75,7 +77,7 @@ static void put_local(struct writer *w, struct span s, uint32_t round,
 	});
 }
 
-/* All others send to the root, and it to them */
+/* All others send to the root, then the root sends to them */
 static void plan_ps(struct writer *w)
 {
 	const struct dblp_plan *plan = w->plan;
@@ -195,7 +197,7 @@ static void plan_tree(struct writer *w)
 	put_children(w, &t, place, step);
 }
 
-/* Part (@rank - @back) of the vector, round the ring */
+/* Part (@rank - @back) mod N of the vector */
 static struct span ring_part(const struct dblp_plan *plan, uint32_t back)
 {
 	uint32_t n = plan->nranks;
@@ -203,7 +205,7 @@ static struct span ring_part(const struct dblp_plan *plan, uint32_t back)
 	return split(whole(plan), n, (plan->rank + n - back) % n);
 }
 
-/* In the end each rank owns the part of its own number */
+/* Each rank ends up owning the part with its own number */
 static void plan_ring(struct writer *w)
 {
 	const struct dblp_plan *plan = w->plan;
@@ -235,9 +237,9 @@ static void plan_ring(struct writer *w)
 }
 
 /*
- * The digits of a rank's number that take part, and its neighbours in each. After BML
- * (NeurIPS 2018): the vector is as many threads as there are levels, and in each step
- * each thread uses another level.
+ * Digits of a rank's number that take part, and its neighbours in each. After
+ * BML (NeurIPS 2018): the vector is divided into as many threads as there are
+ * levels, and in each step each thread uses another level.
  */
 struct cube {
 	uint32_t	levels;
@@ -280,7 +282,7 @@ static const struct level *cube_level(const struct cube *c, uint32_t thread,
 	return &c->level[(thread + s) % c->levels];
 }
 
-/* What is this rank's of a thread after @s steps */
+/* Range of this rank in a thread after @s steps */
 static struct span cube_part(const struct cube *c, const struct dblp_plan *plan,
 			     uint32_t thread, uint32_t s)
 {
@@ -307,8 +309,8 @@ static uint32_t cube_contributions(const struct cube *c, uint32_t thread,
 }
 
 /*
- * One message with each neighbour in step @s of one thread. The part of the
- * one who keeps it in the reduce half goes to him there, and comes from him in the
+ * Exchange one message with each neighbour in step @s of a thread. A part
+ * travels to its future owner in the reduce half, and from its owner in the
  * spread half.
  */
 static void put_neighbours(struct writer *w, const struct cube *c,
@@ -426,7 +428,7 @@ static uint32_t largest_prime(uint32_t n)
 	return n;
 }
 
-/* The prime factors go by falling value to the smallest radix each */
+/* Each prime factor, by falling value, multiplies the smallest radix */
 int dblp_plan_radix(uint32_t nranks, uint32_t levels, uint32_t *radix)
 {
 	uint32_t prime, l, i, least;
@@ -443,7 +445,7 @@ int dblp_plan_radix(uint32_t nranks, uint32_t levels, uint32_t *radix)
 				l = i;
 		radix[l] *= prime;
 	}
-	/* Insertion sort: they are few */
+	/* Insertion sort: there are few */
 	for (l = 1; l < levels; l++) {
 		least = radix[l];
 		for (i = l; i && radix[i - 1] < least; i--)

@@ -3,9 +3,9 @@
  * Arithmetic on elements: see reduce.h.
  *
  * binary16 and bfloat16 are added as binary32, which has more than twice their
- * precision: rounding twice gives what rounding once would. Conversions use
- * integers where floats would be subnormal, as programs may have the processor flush
- * those to zero.
+ * precision: so rounding twice gives the same as rounding once. Conversions use
+ * integers where floats would be subnormal, because programs may let the
+ * processor flush those to zero.
  */
 
 #include "reduce.h"
@@ -17,11 +17,16 @@
 
 #define F32_INF		0x7f800000U
 #define F32_SIGN	0x80000000U
-/* Exponents of binary32 are biased by so much more, in units of its last bit */
+/*
+ * Difference of the exponent biases of binary32 and binary16, in units of a
+ * binary32's last exponent bit
+ */
 #define F16_BIAS	(112U << 23)
-/* 2^16. What is less and too large still becomes an infinity by rounding */
+/* 2^16. Smaller values that are too large become infinities by rounding */
 #define F16_OVERFLOW	0x47800000U
-/* The least normal binary16, and the value whose last bit is that of subnormals */
+/*
+ * The least normal binary16, and the value whose last bit is that of subnormals
+ */
 #define F16_NORMAL	0x38800000U
 #define F16_SUBNORMAL	0.5f
 
@@ -41,7 +46,7 @@ static uint32_t float_bits(float f)
 	return bits;
 }
 
-/* Upper bits of @bits, without @low ones: to nearest, ties to even */
+/* Drop the @low lower bits, rounding to nearest, ties to even */
 static uint32_t round_bits(uint32_t bits, unsigned int low)
 {
 	uint32_t half = (1U << (low - 1)) - 1;
@@ -56,7 +61,10 @@ static float from_bf16(uint16_t h)
 
 static uint16_t to_bf16(float f)
 {
-	/* A NaN stays one: it has no lower bits, be it of an operand or new */
+	/*
+	 * A NaN stays a NaN: its lower bits are zero, as those of its operand,
+	 * or it is new
+	 */
 	return round_bits(float_bits(f), 16);
 }
 
@@ -76,14 +84,14 @@ static uint16_t to_f16(float f)
 	uint32_t bits = float_bits(f), sign = bits >> 16 & 0x8000;
 
 	bits &= ~F32_SIGN;
-	/* What arithmetic makes of a NaN is quiet, by its upper bits */
+	/* NaNs from arithmetic are quiet, which is in their upper bits */
 	if (bits > F32_INF)
 		return sign | 0x7c00 | (bits >> 13 & 0x3ff);
 	if (bits >= F16_OVERFLOW)
 		return sign | 0x7c00;
 	if (bits >= F16_NORMAL)
 		return sign | round_bits(bits - F16_BIAS, 13);
-	/* The adder rounds */
+	/* The addition rounds */
 	return sign | (float_bits(bits_float(bits) + F16_SUBNORMAL) -
 		       float_bits(F16_SUBNORMAL));
 }
@@ -147,7 +155,7 @@ static void put_bf16(void *p, float f)
 	put_16(p, to_bf16(f));
 }
 
-/* One loop for each type of float, so that the compiler can make vectors of them */
+/* One loop for each type of float, so that the compiler can vectorise it */
 #define FLOAT_OPS(type, real, size) \
 static void add_##type(char *to, const char *from, size_t n) \
 { \
@@ -189,8 +197,8 @@ FLOAT_OPS(f16, float, 2)
 FLOAT_OPS(bf16, float, 2)
 
 /*
- * The same for each type of integer, from @min to @max: @bits are its unsigned type, and
- * products fit into @wide.
+ * The same for each type of integer, with limits @min and @max. @bits is its
+ * unsigned type, and products fit into @wide.
  */
 #define INT_OPS(type, real, bits, wide, min, max) \
 static void add_##type(char *to, const char *from, size_t n) \

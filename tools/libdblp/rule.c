@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * What is made of a reduction of which parts were lost: see rule.h.
- */
+/* Corrections of a reduction with losses: see rule.h. */
 
 #include "rule.h"
 
@@ -31,7 +29,7 @@ bool dblp_loss_lost(const struct dblp_loss *loss, struct dblp_loss_at *at)
 		span->first = from / loss->esize;
 		span->end = min64((to + loss->esize - 1) / loss->esize,
 				  loss->count);
-		/* Two ranges may cut the same element */
+		/* Two ranges may touch the same element */
 		if (span->first < done)
 			span->first = done;
 		if (span->first < span->end)
@@ -62,7 +60,7 @@ static void *at_element(void *v, uint64_t i, uint32_t esize)
 	return (char *)v + i * esize;
 }
 
-/* Runs where they are filled; @n counts those without room, too */
+/* Output array of runs; @n also counts runs beyond @room */
 struct filled {
 	struct dblp_run	*run;
 	uint32_t	n;
@@ -81,7 +79,7 @@ static void fill(struct filled *f, uint64_t end, uint32_t contributions)
 	f->n++;
 }
 
-/* A message, element by element of the vector it is added to */
+/* Position in an added message, by elements of the vector */
 struct cursor {
 	uint64_t		offset;
 	const struct dblp_run	*run;
@@ -92,7 +90,10 @@ struct cursor {
 	bool			more;
 };
 
-/* What the message has at @pos; @end, if it is more, is moved to where that changes */
+/*
+ * Contributions of the message at @pos. *@end is lowered to the next element
+ * where they change
+ */
 static uint32_t contributions_at(struct cursor *m, uint64_t pos, uint64_t *end)
 {
 	uint64_t i = pos - m->offset;
@@ -125,7 +126,7 @@ void dblp_counts_set(struct dblp_counts *c, uint64_t count,
 		c->run[0] = (struct dblp_run) { count, contributions };
 }
 
-/* The run that element @pos is in, or the number of runs */
+/* Index of the run that contains element @pos, or the number of runs */
 static uint32_t find_run(const struct dblp_counts *c, uint64_t pos)
 {
 	uint32_t from = 0, to = c->n, mid;
@@ -140,7 +141,10 @@ static uint32_t find_run(const struct dblp_counts *c, uint64_t pos)
 	return from;
 }
 
-/* Only what the message touches, and a run on each side, which may become the same */
+/*
+ * Rebuilds the runs that the message touches, and one on each side, which may
+ * merge with them
+ */
 int dblp_counts_add(struct dblp_counts *c, uint64_t offset,
 		    const struct dblp_run *run, uint32_t n,
 		    const struct dblp_loss *loss)
@@ -237,7 +241,7 @@ void dblp_feedback_send(uint32_t dtype, void *residual, const void *v,
 	memcpy(residual, v, count * dblp_dtype_size(dtype));
 }
 
-/* The next elements of the vector that the message has from @place to before @end */
+/* Next elements of the vector in the message, from @place up to @end */
 static bool next_span(const struct dblp_loss *loss, struct dblp_sparse_at *place,
 		      uint64_t end, struct dblp_span *span)
 {
@@ -248,7 +252,10 @@ static bool next_span(const struct dblp_loss *loss, struct dblp_sparse_at *place
 	return span->first < end;
 }
 
-/* What arrived becomes 0; of what was lost, only what is finite is kept */
+/*
+ * Clear the residual of delivered elements; of lost ones, keep those that are
+ * finite
+ */
 static void settle(uint32_t dtype, const struct dblp_loss *loss, void *residual,
 		   struct dblp_sparse_at *place, uint64_t end, bool lost)
 {
@@ -286,7 +293,7 @@ uint64_t dblp_feedback_report(uint32_t dtype, void *residual,
 #define PPM		1000000
 #define CREDIT_MAX	(INT64_MAX / 4)
 
-/* What a message of which @ppm is lost costs; no more than the credit can be */
+/* Credit that a loss of @ppm costs, at most CREDIT_MAX */
 static int64_t cost(uint32_t bytes, uint32_t contributions, uint32_t ppm)
 {
 	uint64_t all = (uint64_t)bytes * contributions;
@@ -294,7 +301,7 @@ static int64_t cost(uint32_t bytes, uint32_t contributions, uint32_t ppm)
 	return all && ppm > CREDIT_MAX / all ? CREDIT_MAX : (int64_t)(all * ppm);
 }
 
-/* The credit is what is left over, within its limits */
+/* Set the credit, within its limits */
 static void carry_set(struct dblp_carry *c, int64_t credit)
 {
 	if (credit > c->limit)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Which steps of a plan wait for which: those of lower rounds with which they conflict.
+ * Dependencies between the steps of a plan: a step waits for conflicting steps
+ * of lower rounds.
  */
 
 #include "engine.h"
@@ -28,7 +29,9 @@ static int get_steps(struct dblp_sched *s)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Parts are the program's, and lanes those of the communicator */
+/*
+ * Copy the parts, which belong to the program; lanes belong to the communicator
+ */
 static int copy_layout(struct dblp_sched *s, const struct dblp_layout *layout)
 {
 	struct dblp_lane_part *part = NULL;
@@ -45,14 +48,18 @@ static int copy_layout(struct dblp_sched *s, const struct dblp_layout *layout)
 }
 
 /*
- * Where ranges begin or end, elements are cut into intervals, each of which is within a
- * range or outside. Steps of an interval stand in groups of one operation; each waits
- * for all of the group before, and so for all before that.
+ * Boundaries of the steps' ranges divide the elements into intervals. A range
+ * covers an interval completely or not at all. The steps of an interval, by
+ * rising round, form groups of consecutive steps with one operation. Each step
+ * waits for the group before its own, and thereby for all groups before.
  *
- * @bound: where intervals begin, @n of them
- * @first: of each interval, the first entry of @cover
- * @cover: steps of the intervals, in order
- * @edge: who waits for whom: first << 32 | second
+ * @bound: start of each interval, and the end of the last one
+ * @n: number of @bound
+ * @first: for each interval, index of its first entry in @cover
+ * @cover: steps of each interval, in order
+ * @edge: dependencies: first step << 32 | waiting step
+ * @n_edges: number of @edge
+ * @room: allocated entries of @edge
  */
 struct order {
 	uint64_t	*bound;
@@ -107,7 +114,7 @@ static size_t interval_of(const struct order *o, uint64_t element)
 	return (size_t)(at - o->bound);
 }
 
-/* Steps of each interval: counted, then put where they belong */
+/* Find the steps of each interval: count them, then store them */
 static int find_cover(const struct dblp_sched *s, struct order *o)
 {
 	size_t k, end;
@@ -152,7 +159,10 @@ static int add_edge(struct order *o, uint32_t from, uint32_t to)
 	return 0;
 }
 
-/* In an interval whose steps are entries @i to @end of @cover */
+/*
+ * Add the dependencies of an interval, whose steps are entries @i ... @end - 1
+ * of @cover
+ */
 static int find_edges(const struct dblp_sched *s, struct order *o, size_t i,
 		      size_t end)
 {
@@ -170,7 +180,7 @@ static int find_edges(const struct dblp_sched *s, struct order *o, size_t i,
 	return err;
 }
 
-/* Edges by rising first step are what the steps are told */
+/* Sorted by first step, edges give @next, @waits and @after */
 static int take_edges(struct dblp_sched *s, struct order *o)
 {
 	size_t i;

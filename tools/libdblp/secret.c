@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The secret of a job, and MACs that show that an end of a connection knows it:
- * SipHash-2-4 with 128 bits (https://www.aumasson.jp/siphash/).
+ * The secret of a job, and MACs that prove its knowledge: SipHash-2-4 with 128
+ * bits (https://www.aumasson.jp/siphash/).
  */
 
 #include "join.h"
@@ -34,7 +34,7 @@ static void rounds(uint64_t v[4], int n)
 	}
 }
 
-/* At most 8 bytes, little-endian */
+/* Load at most 8 bytes, little-endian */
 static uint64_t load(const uint8_t *p, size_t n)
 {
 	uint64_t v = 0;
@@ -136,7 +136,7 @@ static int parse(const char *text, uint8_t secret[DBLP_MAC])
 	return text[i] && text[i] != '\n' ? -EINVAL : 0;
 }
 
-/* The first line of a file that only its owner may read */
+/* Read the start of a file that only its owner may read */
 static int read_file(const char *path, char *text, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -158,7 +158,7 @@ static int read_file(const char *path, char *text, size_t room)
 	return err;
 }
 
-/* Keys of data connections are derived from it, so that no secret has two purposes */
+/* Derive the key of data connections, so that each key has one purpose */
 static void derive(struct dblp_comm *comm)
 {
 	struct {

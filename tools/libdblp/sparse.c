@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Vectors without blocks of zeroes: see sparse.h. The only place that interprets those
- * bytes.
- */
+/* Packed vectors: see sparse.h. No other file interprets these bytes. */
 
 #include "sparse.h"
 
@@ -14,7 +11,10 @@
 #include "reduce.h"
 
 #define SHIFTS		DBLP_SPARSE_SHIFTS
-/* Norms of blocks by powers of two, from the largest one that may be pruned down */
+/*
+ * Classes of squared norms by powers of two: the highest ones that may be
+ * pruned
+ */
 #define OCTAVES		64
 /* A word of a bitmap has 2^WORD bits */
 #define WORD		6
@@ -34,7 +34,7 @@ static size_t bitmap_bytes(uint64_t count, uint32_t shift)
 	return (blocks_of(count, shift) + 63) / 64 * 8;
 }
 
-/* Bits of a bitmap are in the order of those of little-endian words */
+/* Bitmaps are arrays of little-endian words */
 static uint64_t get_word(const uint8_t *bitmap, uint64_t i)
 {
 	uint64_t word;
@@ -54,7 +54,7 @@ static bool has_block(const uint8_t *bitmap, uint64_t block)
 	return bitmap[block / 8] >> block % 8 & 1;
 }
 
-/* Elements of a block */
+/* Number of elements of a block */
 static uint64_t block_len(uint64_t count, uint32_t shift, uint64_t block)
 {
 	return min64(count - (block << shift), UINT64_C(1) << shift);
@@ -100,7 +100,7 @@ static bool is_set(const struct vector *a, uint64_t i)
 	}
 }
 
-/* A bit for each of up to 64 elements, those that are not zero */
+/* One bit for each of up to 64 elements: 1 if it is not zero */
 static uint64_t set_bits(const struct vector *a, uint64_t first, uint32_t n)
 {
 	const uint32_t each = sizeof(uint64_t) / a->esize;
@@ -117,7 +117,7 @@ static uint64_t set_bits(const struct vector *a, uint64_t first, uint32_t n)
 	return bits;
 }
 
-/* The bitmap of blocks of one element */
+/* Make the bitmap for blocks of one element */
 static void mark_elements(const struct vector *a, uint8_t *bitmap)
 {
 	uint64_t i;
@@ -127,7 +127,10 @@ static void mark_elements(const struct vector *a, uint8_t *bitmap)
 			 set_bits(a, i, (uint32_t)min64(a->count - i, 64)));
 }
 
-/* Of two blocks of 2^shift elements each, 2^WORD at most: where the first one's bit is */
+/*
+ * Join pairs of blocks of 2^shift elements each; the bit of the first one
+ * stands for both
+ */
 static uint64_t or_pairs(uint64_t word, uint32_t shift)
 {
 	static const uint64_t firsts[WORD] = {
@@ -139,8 +142,10 @@ static uint64_t or_pairs(uint64_t word, uint32_t shift)
 }
 
 /*
- * Of each block size, how many blocks are to be sent, and what takes so many bytes less
- * because the last block is short.
+ * Cost of each block size
+ *
+ * @blocks: blocks to send
+ * @less: elements that the last block lacks, if it is among them
  */
 struct census {
 	uint64_t	blocks[SHIFTS];
@@ -148,9 +153,10 @@ struct census {
 };
 
 /*
- * A level of a pyramid for each block size. What is above words needs no pyramid: a word
- * that is not zero begins another block of 2^j words than the one before if their numbers
- * differ in bit j or above, and the highest bit that differs counts for all of them.
+ * Count the blocks of a word. Within the word, join blocks level by level.
+ * Larger blocks consist of 2^j words: this word is in another one than the last
+ * word sent if their indices differ in bit j or above. Only the highest such
+ * bit is counted, and count_blocks() adds it to all below.
  */
 static void count_word(struct census *c, uint64_t word, uint64_t differs)
 {
@@ -187,12 +193,12 @@ static void count_blocks(uint64_t count, const uint8_t *bitmap, struct census *c
 }
 
 /*
- * Which blocks may be pruned
+ * Blocks that may be pruned
  *
- * @allowed: squared norm that may be left out, 0: nothing is pruned
- * @blocks: of each size and octave, how many there are
- * @norm: the sum of their squared norms
- * @most: the largest one
+ * @allowed: squared norm that may be pruned; 0: prune nothing
+ * @blocks: number of blocks of each size and octave
+ * @norm: sum of their squared norms
+ * @most: largest of their squared norms
  */
 struct prune {
 	double		allowed;
@@ -201,7 +207,7 @@ struct prune {
 	double		most[SHIFTS][OCTAVES];
 };
 
-/* Biased, of a positive number */
+/* Biased exponent of a positive number */
 static uint32_t exponent_of(double x)
 {
 	uint64_t bits;
@@ -210,7 +216,7 @@ static uint32_t exponent_of(double x)
 	return (uint32_t)(bits >> 52);
 }
 
-/* Octave 0 has the least norms; OCTAVES: those that are not allowed */
+/* Octave of a squared norm; 0 is the least, OCTAVES exceeds what is allowed */
 static uint32_t octave_of(const struct prune *p, double norm)
 {
 	uint32_t below;
@@ -221,7 +227,10 @@ static uint32_t octave_of(const struct prune *p, double norm)
 	return below < OCTAVES ? OCTAVES - 1 - below : 0;
 }
 
-/* What has bits set but no norm is not worth a loss of its sign */
+/*
+ * Count a block. A norm of 0 with bits set is never pruned: its signs would be
+ * lost
+ */
 static void note_block(struct prune *p, uint32_t shift, double norm)
 {
 	uint32_t o = norm > 0 ? octave_of(p, norm) : OCTAVES;
@@ -234,7 +243,9 @@ static void note_block(struct prune *p, uint32_t shift, double norm)
 		p->most[shift][o] = norm;
 }
 
-/* A pyramid of sums: a block is complete when its second half is */
+/*
+ * Measure the blocks of all sizes: a block is complete when its second half is
+ */
 static void measure_blocks(const struct vector *a, struct prune *p)
 {
 	double half[SHIFTS] = { 0 }, norm;
@@ -251,7 +262,7 @@ static void measure_blocks(const struct vector *a, struct prune *p)
 		if (j < SHIFTS)
 			half[j] = norm;
 	}
-	/* Blocks that the end of the vector makes short */
+	/* Blocks that are short because the vector ends */
 	for (j = 0, norm = 0; j < SHIFTS - 1; j++) {
 		if (a->count >> j & 1)
 			norm += half[j];
@@ -272,8 +283,8 @@ static void plan_pruning(const struct vector *a, uint32_t ppm, struct prune *p)
 }
 
 /*
- * The first octave, which is returned, that is not pruned as a whole, and what is left
- * for it.
+ * Return the first octave that is not pruned completely. @left is the squared
+ * norm that may be pruned from it.
  */
 static uint32_t last_octave(const struct prune *p, uint32_t shift, double *left)
 {
@@ -285,7 +296,7 @@ static uint32_t last_octave(const struct prune *p, uint32_t shift, double *left)
 	return o;
 }
 
-/* How many blocks will be pruned at least */
+/* Lower bound of the number of pruned blocks */
 static uint64_t pruned_of(const struct prune *p, uint32_t shift)
 {
 	uint64_t n = 0;
@@ -302,14 +313,14 @@ static uint64_t pruned_of(const struct prune *p, uint32_t shift)
 	return n;
 }
 
-/* Bytes, at most: there is nothing beside the elements of a block but its bit */
+/* Upper bound of the packed length, bytes */
 static uint64_t cost_of(const struct vector *a, const struct census *c,
 			const struct prune *p, uint32_t shift)
 {
 	uint64_t pruned = pruned_of(p, shift);
 	uint64_t elements = (c->blocks[shift] - pruned) << shift;
 
-	/* The last block may be among them */
+	/* The last block, which may be short, may be among the pruned ones */
 	if (!pruned)
 		elements -= c->less[shift];
 	return dblp_sparse_front(a->count, shift) + elements * a->esize;
@@ -339,7 +350,7 @@ static uint32_t choose(const struct vector *a, const uint8_t *bitmap,
 	return shift;
 }
 
-/* The bits of the blocks of 2^shift elements that a word of elements is, or is in */
+/* Convert a word of element bits to bits of blocks of 2^shift elements */
 static uint64_t squeeze(uint64_t word, uint32_t shift)
 {
 	uint64_t bits = 0;
@@ -352,7 +363,7 @@ static uint64_t squeeze(uint64_t word, uint32_t shift)
 	return bits;
 }
 
-/* Makes the bitmap of elements that of blocks, in its place */
+/* Convert the bitmap of elements to that of blocks, in place */
 static void mark_blocks(uint64_t count, uint32_t shift, uint8_t *bitmap)
 {
 	uint64_t i, bits = 0, at = 0, block;
@@ -369,7 +380,9 @@ static void mark_blocks(uint64_t count, uint32_t shift, uint8_t *bitmap)
 		put_word(bitmap, at, bits);
 }
 
-/* Prunes a block if its norm is so small; its octave is @last or below */
+/*
+ * May a block be pruned? Its octave must be @last with enough @left, or lower
+ */
 static bool prune_block(const struct vector *a, const struct prune *p,
 			uint32_t last, double *left, uint64_t first,
 			uint64_t n)
@@ -384,7 +397,7 @@ static bool prune_block(const struct vector *a, const struct prune *p,
 	return true;
 }
 
-/* Returns how many elements these blocks have */
+/* Prune blocks; returns the number of their elements */
 static uint64_t prune_marked(const struct vector *a, const struct prune *p,
 			     uint32_t shift, void *residual, uint8_t *bitmap)
 {
@@ -480,7 +493,7 @@ size_t dblp_sparse_len(const uint8_t p[DBLP_SPARSE_HEAD], uint64_t count,
 	return dblp_sparse_front(count, p[0]) + (size_t)packed * esize;
 }
 
-/* Are there no bits behind the last block? */
+/* Are the bits after the last block zero? */
 static bool ends_clean(const struct dblp_sparse *s)
 {
 	uint64_t i, blocks = blocks_of(s->count, s->shift);
@@ -511,7 +524,7 @@ int dblp_sparse_get(const uint8_t *p, size_t len, uint64_t count, uint32_t esize
 	return 0;
 }
 
-/* The first block from @block on that is there, or one behind all */
+/* First present block from @block on, or the end of the bitmap */
 static uint64_t next_block(const struct dblp_sparse *s, uint64_t block)
 {
 	const uint64_t end = bitmap_bytes(s->count, s->shift) * 8;
@@ -525,7 +538,10 @@ static uint64_t next_block(const struct dblp_sparse *s, uint64_t block)
 	return end;
 }
 
-/* How many blocks are there from @block on, side by side: counted up to @most or some more */
+/*
+ * Number of consecutive present blocks from @block on; counting stops at @most
+ * or a little later
+ */
 static uint64_t run_of(const struct dblp_sparse *s, uint64_t block, uint64_t most)
 {
 	const uint64_t end = bitmap_bytes(s->count, s->shift) * 8;
@@ -554,7 +570,10 @@ bool dblp_sparse_next(const struct dblp_sparse *s, struct dblp_sparse_at *at,
 			n = min64(at->first + n, end) - at->packed;
 			span->end = span->first + n;
 			at->packed += n;
-			/* The next call begins with the block that this one has ended in */
+			/*
+			 * The next call starts with the block in which this one
+			 * ended
+			 */
 			run = (at->packed - at->first) >> s->shift;
 			at->first += run << s->shift;
 			at->block += run;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * libdblp: vectors of which most elements are zero, without blocks of zeroes.
+ * libdblp: packed vectors, which omit blocks of zeroes.
  *
- * Pure: no sockets, no memory of its own. After DFS (Computer Networks 2023) and
- * OmniReduce (SIGCOMM 2021): a vector is cut into blocks of 2^shift elements, of which
- * those that are all zero are left out. The block size is the one that takes the
- * fewest bytes, and blocks can be pruned whose norm is small.
+ * Pure: no sockets, no memory of its own. After DFS (Computer Networks 2023)
+ * and OmniReduce (SIGCOMM 2021): a vector is cut into blocks of 2^shift
+ * elements, and blocks that are all zero are omitted. The block size is the one
+ * that takes the fewest bytes. Blocks with a small norm can be pruned: omitted,
+ * too.
  *
  *	 0	shift
  *	 1	zero		3 bytes
- *	 4	packed		number of elements that follow the bitmap, 4 bytes
- *	 8	bitmap		bit i mod 8 of byte i / 8 is 1 if block i is there; zeroes up
- *				to a multiple of 8 bytes
+ *	 4	packed		number of elements after the bitmap, 4 bytes
+ *	 8	bitmap		bit i mod 8 of byte i / 8 is 1 if block i is present; zero bits
+ *				up to a multiple of 8 bytes
  *		elements of these blocks, in the byte order of the machine
  *
- * All but the elements is big-endian, and is called the front: without it nothing can be
- * made of the elements. A zero element has no bit set: -0.0 is not one.
+ * The part before the elements is the front. It is big-endian, and elements
+ * cannot be placed without it. An element is zero if no bit is set: -0.0 is not
+ * zero.
  */
 #ifndef DBLP_SPARSE_H
 #define DBLP_SPARSE_H
@@ -32,16 +34,15 @@
 /** DBLP_SPARSE_SHIFTS - number of block sizes: 1, 2, 4 ... 2^20 elements */
 #define DBLP_SPARSE_SHIFTS	21
 
-/** DBLP_SPARSE_STAYS - per cent that another block size has to save more than */
+/** DBLP_SPARSE_STAYS - per cent of bytes that a change of the block size must save */
 #define DBLP_SPARSE_STAYS	5
 
 /**
- * struct dblp_sparse - where the elements of a packed vector belong
- * @bitmap: which blocks are there; the memory is that of the packed vector
+ * struct dblp_sparse - position of the elements of a packed vector
+ * @bitmap: blocks that are present; points into the packed vector
  * @count: elements of the vector
- * @packed: elements that are there
- * @pruned: elements that were left out though they are not zero, or among such; 0 if it
- *	came from a peer
+ * @packed: elements that are present
+ * @pruned: elements of pruned blocks; 0 for received vectors
  * @shift: blocks have 2^@shift elements; the last one may have fewer
  */
 struct dblp_sparse {
@@ -53,15 +54,16 @@ struct dblp_sparse {
 };
 
 /**
- * struct dblp_sparse_how - how a vector is packed
+ * struct dblp_sparse_how - how to pack a vector
  * @dtype: &enum dblp_dtype
- * @last: shift of the vector before, which stays unless another one saves more than
- *	%DBLP_SPARSE_STAYS per cent; %DBLP_SPARSE_SHIFTS: there was none
- * @fixed: it stays, whatever others save
- * @most: the largest shift, also instead of @last; 0: there is none
- * @prune: ppm: which share of the squared norm of the vector may be left out, 0: none
- * @residual: filled with blocks that were left out, at their places, else not changed;
- *	as long as the vector. May be NULL if @prune is 0
+ * @last: shift of the last vector, kept unless another one saves more than
+ *	%DBLP_SPARSE_STAYS per cent; %DBLP_SPARSE_SHIFTS: none
+ * @fixed: always use @last
+ * @most: largest shift, also instead of @last; 0: no limit
+ * @prune: ppm: share of the squared norm of the vector that may be pruned; 0:
+ *	none
+ * @residual: pruned blocks are copied to it, at their positions; other elements
+ *	are unchanged. As long as the vector. May be NULL if @prune is 0
  */
 struct dblp_sparse_how {
 	uint32_t	dtype;
@@ -82,7 +84,7 @@ struct dblp_sparse_how {
 size_t dblp_sparse_front(uint64_t count, uint32_t shift);
 
 /**
- * dblp_sparse_bound() - the most bytes that a packed vector has
+ * dblp_sparse_bound() - maximum length of a packed vector
  * @count: elements of the vector, 1 ... 2^32 - 1
  * @esize: bytes of an element
  *
@@ -107,36 +109,38 @@ size_t dblp_sparse_put(const struct dblp_sparse_how *how, const void *v,
 		       uint64_t count, uint8_t *p, struct dblp_sparse *s);
 
 /**
- * dblp_sparse_len() - how long is a packed vector?
- * @p: its first %DBLP_SPARSE_HEAD bytes, of a peer
+ * dblp_sparse_len() - length of a packed vector, from its first bytes
+ * @p: its first %DBLP_SPARSE_HEAD bytes, from a peer
  * @count: elements of the vector, 1 ... 2^32 - 1
  * @esize: bytes of an element
  *
- * Return: bytes, at most dblp_sparse_bound(); 0 if no vector begins like that.
+ * Return: bytes, at most dblp_sparse_bound(); 0 if these bytes are invalid.
  */
 size_t dblp_sparse_len(const uint8_t p[DBLP_SPARSE_HEAD], uint64_t count,
 		       uint32_t esize);
 
 /**
  * dblp_sparse_get() - decode the front of a packed vector
- * @p: bytes of a peer; elements need not be there
+ * @p: bytes from a peer; its elements may be missing
  * @len: length of the packed vector
  * @count: elements of the vector, 1 ... 2^32 - 1
  * @esize: bytes of an element
- * @s: filled; not changed on failure
+ * @s: filled; unchanged on failure
  *
- * Whatever dblp_sparse_put() does not make is refused, but for a block size that takes
- * more bytes, and for blocks of zeroes.
+ * Accepts what dblp_sparse_put() makes, and also block sizes that take more
+ * bytes, and blocks of zeroes.
  *
- * Return: 0; -EBADMSG if it is cut short or too long, or contradicts itself or @count.
+ * Return: 0; -EBADMSG if the length is wrong, or the front contradicts itself
+ * or @count.
  */
 int dblp_sparse_get(const uint8_t *p, size_t len, uint64_t count, uint32_t esize,
 		    struct dblp_sparse *s);
 
 /**
- * struct dblp_sparse_at - a place in a packed vector; zero at first
- * @packed: element of the packed vector; may be moved forward between two calls
- * @first: element of the packed vector that @block begins with
+ * struct dblp_sparse_at - a position in a packed vector; zero it first
+ * @packed: element of the packed vector; the caller may move it forward between
+ *	calls
+ * @first: element of the packed vector with which @block starts
  * @block: a block at or before @packed
  */
 struct dblp_sparse_at {
@@ -146,11 +150,11 @@ struct dblp_sparse_at {
 };
 
 /**
- * dblp_sparse_next() - where in the vector are elements of the packed vector?
+ * dblp_sparse_next() - position in the vector of elements of the packed vector
  * @s: a packed vector
- * @at: the first of these elements; set to the one behind @span
- * @end: the one behind the last of them, at most @s->packed
- * @span: set to as many of them as are side by side
+ * @at: first of these elements; moved behind @span
+ * @end: end of these elements, exclusive, at most @s->packed
+ * @span: set to as many of them as are contiguous in the vector
  *
  * Return: false if @at is not before @end.
  */
@@ -162,9 +166,9 @@ bool dblp_sparse_next(const struct dblp_sparse *s, struct dblp_sparse_at *at,
  * @s: the packed vector
  * @dtype: &enum dblp_dtype
  * @to: a vector of @s->count elements
- * @packed: elements of the packed vector, from its first one on
- * @at: the first one to be added; set to @end
- * @end: the one behind the last
+ * @packed: all elements of the packed vector
+ * @at: first element to add; moved to @end
+ * @end: end of the elements to add, exclusive
  */
 void dblp_sparse_add(const struct dblp_sparse *s, uint32_t dtype, void *to,
 		     const void *packed, struct dblp_sparse_at *at, uint64_t end);
@@ -173,7 +177,7 @@ void dblp_sparse_add(const struct dblp_sparse *s, uint32_t dtype, void *to,
  * dblp_sparse_copy() - unpack a vector
  * @s: the packed vector
  * @dtype: &enum dblp_dtype
- * @to: a vector of @s->count elements; what is not there is zero
+ * @to: a vector of @s->count elements; omitted elements become zero
  * @packed: elements of the packed vector
  */
 void dblp_sparse_copy(const struct dblp_sparse *s, uint32_t dtype, void *to,
