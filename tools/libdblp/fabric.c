@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A worker of a fabric: see fabric.h. It has a connection to the scheduler, and one to each
- * host that it was sent to.
+ * A worker of a fabric: see fabric.h. It has a connection to the scheduler, and
+ * one to each host to which the scheduler has directed it.
  */
 
 #include "fabric.h"
@@ -15,9 +15,9 @@
 #include "fabric_msg.h"
 
 #define TIMEOUT_MS	10000
-/* How often an update is sent, as hosts may fail while it is on its way */
+/* Attempts to send an update: hosts may fail meanwhile */
 #define TRIES		8
-/* Hosts that it stays connected with */
+/* Most connections for data that stay open */
 #define PEERS		32
 
 struct peer {
@@ -28,15 +28,15 @@ struct peer {
 
 /**
  * struct dblp_fabric - a worker
- * @attr: as it was opened with
- * @protocol: of the data
+ * @attr: its attributes
+ * @protocol: protocol of the data
  * @ctl: connection to the scheduler
- * @secret: of the fabric
- * @server: its address; port 0: there is none
- * @source: where the model is to be had that has the last update, or none
- * @wanted: the version of that model
- * @peer: connections
- * @uses: of connections, so far
+ * @secret: secret of the fabric
+ * @server: address of the server; port 0: there is none
+ * @source: host whose model has the last own update; port 0: none
+ * @wanted: version of the model with that update
+ * @peer: connections for data
+ * @uses: counter for @used of &struct peer
  */
 struct dblp_fabric {
 	struct dblp_fabric_attr	attr;
@@ -58,7 +58,7 @@ static bool same(const struct sockaddr_dblp *a, const struct sockaddr_dblp *b)
 	       !memcmp(&a->sdblp_addr, &b->sdblp_addr, sizeof(a->sdblp_addr));
 }
 
-/* The connection to an address, or the room for it that was not used for longest */
+/* The connection to an address, or the least recently used entry, closed */
 static struct peer *peer_of(struct dblp_fabric *f, const struct sockaddr_dblp *to)
 {
 	struct peer *p, *oldest = f->peer;
@@ -96,7 +96,10 @@ static void lose(struct peer *p)
 
 /* The scheduler */
 
-/* Its next message; a scheduler that is there may keep silent for as long as it likes */
+/*
+ * Receive the scheduler's next message. Its silence is no failure: keepalive
+ * detects that
+ */
 static int hear(struct dblp_fabric *f, struct dblp_fab_msg *m, int timeout_ms)
 {
 	int err = dblp_fab_wait(&f->ctl, timeout_ms);
@@ -107,14 +110,14 @@ static int hear(struct dblp_fabric *f, struct dblp_fab_msg *m, int timeout_ms)
 		return -ENOTCONN;
 	if (m->type == DBLP_FAB_SERVER) {
 		f->server = m->addr;
-		/* The last own update may be lost with the old one */
+		/* The failed server may have lost the last own update */
 		if (f->wanted > m->version)
 			f->wanted = m->version;
 	}
 	return m->type == DBLP_FAB_REFUSE ? -(int)m->error : 0;
 }
 
-/* Its next message of these types, as bits */
+/* Receive the next message of these types, a bit mask */
 static int await(struct dblp_fabric *f, uint32_t types, struct dblp_fab_msg *m,
 		 int timeout_ms)
 {
@@ -126,7 +129,7 @@ static int await(struct dblp_fabric *f, uint32_t types, struct dblp_fab_msg *m,
 	return err;
 }
 
-/* What it has said of servers meanwhile */
+/* Read pending messages about servers */
 static int catch_up(struct dblp_fabric *f)
 {
 	struct dblp_fab_msg m;
@@ -135,7 +138,7 @@ static int catch_up(struct dblp_fabric *f)
 	return err == -ETIMEDOUT ? 0 : err;
 }
 
-/* Who cannot tell it anything may still read why it has ended */
+/* Send to the scheduler. If that fails, pending messages may give the reason */
 static int tell(struct dblp_fabric *f, const struct dblp_fab_msg *m)
 {
 	if (!dblp_fab_send(&f->ctl, m))
@@ -251,7 +254,10 @@ int dblp_pull(struct dblp_fabric *f, float *model, uint64_t count,
 	if (!err && f->source.sdblp_port) {
 		if (!fetch(f, &f->source, model, version))
 			return 0;
-		/* Whose host is gone would be waited for each time */
+		/*
+		 * Do not try a failed host again: each attempt would take the
+		 * timeout
+		 */
 		f->source.sdblp_port = 0;
 	}
 	for (tries = 0; !err && tries < TRIES; tries++) {
@@ -260,7 +266,7 @@ int dblp_pull(struct dblp_fabric *f, float *model, uint64_t count,
 		if (!err)
 			return 0;
 		err = catch_up(f);
-		/* It has failed: which is the next one? */
+		/* The server has failed: wait for the next one */
 		if (!err && same(&server, &f->server))
 			err = await(f, 1U << DBLP_FAB_SERVER, &m,
 				    (int)f->attr.timeout_ms);
@@ -270,7 +276,7 @@ int dblp_pull(struct dblp_fabric *f, float *model, uint64_t count,
 
 /* Pushing */
 
-/* What the scheduler makes of an update */
+/* Ask the scheduler whether and where to send an update */
 static int ask(struct dblp_fabric *f, uint64_t version,
 	       struct dblp_fab_msg *answer)
 {
@@ -309,7 +315,7 @@ static int deliver(struct dblp_fabric *f, const float *update, uint64_t version,
 	return err;
 }
 
-/* An update that has come, and how fast */
+/* An update was delivered: report the delivery rate */
 static int delivered(struct dblp_fabric *f, const struct dblp_fab_msg *grant,
 		     const struct dblp_fab_msg *ack, uint64_t rate)
 {
@@ -322,7 +328,7 @@ static int delivered(struct dblp_fabric *f, const struct dblp_fab_msg *grant,
 	return rate ? tell(f, &m) : 0;
 }
 
-/* Once; -ECANCELED: to be tried again */
+/* Try once; -ECANCELED: retry */
 static int push_once(struct dblp_fabric *f, const float *update, uint64_t version,
 		     struct dblp_pushed *pushed)
 {
@@ -336,7 +342,7 @@ static int push_once(struct dblp_fabric *f, const float *update, uint64_t versio
 	pushed->dropped = grant.type == DBLP_FAB_DROP;
 	pushed->version = grant.version;
 	if (pushed->dropped) {
-		/* Where the last one was joined the model may be as old as that */
+		/* Pull from the server: the model at @source may be too old */
 		f->source.sdblp_port = 0;
 		f->wanted = grant.version;
 		return 0;
@@ -347,14 +353,17 @@ static int push_once(struct dblp_fabric *f, const float *update, uint64_t versio
 		return delivered(f, &grant, &ack, rate);
 	}
 	m.run = grant.run;
-	/* A server that has just begun may be ahead of what the scheduler knew */
+	/*
+	 * ESTALE: a new server may have a later version than the scheduler knew
+	 */
 	if (err || ack.error == ESTALE)
 		ack.error = ECANCELED;
 	return tell(f, &m) ?: -(int)ack.error;
 }
 
-/* The scheduler learns by itself that a server has failed, and then knows another one, or
- * that there is none: it has a second for that
+/*
+ * The scheduler detects a failed server itself, and then has another one, or
+ * none. The pauses give it a second for that.
  */
 static void pause_before(uint32_t tries)
 {

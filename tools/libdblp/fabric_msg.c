@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Messages and connections of a fabric: over AF_DBLP, or one after the other on a stream.
+ * Messages and connections of a fabric: over AF_DBLP, or in sequence on a TCP
+ * stream.
  */
 
 #include "fabric_msg.h"
@@ -13,10 +14,10 @@
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
-/* That of the C library lacks the rate */
+/* The C library's <netinet/tcp.h> lacks the delivery rate */
 #include <linux/tcp.h>
 
-/* How often a host is asked whether it is there, while nothing is sent */
+/* Interval of keepalives, seconds */
 #define ASK_S		1
 
 int dblp_fab_check(const struct dblp_fab_msg *m)
@@ -163,7 +164,7 @@ int dblp_fab_wait(const struct dblp_fab_conn *c, int timeout_ms)
 	return n > 0 ? 0 : n ? -errno : -ETIMEDOUT;
 }
 
-/* As much as one call takes, at least a byte. Nothing may be lost, whatever the socket says */
+/* Send a part, at least one byte; reliable, whatever the socket's budget */
 static ssize_t send_some(const struct dblp_fab_conn *c, const void *p, size_t len)
 {
 	const struct dblp_sndinfo info = { .flags = DBLP_SND_BUDGET };
@@ -175,7 +176,7 @@ static ssize_t send_some(const struct dblp_fab_conn *c, const void *p, size_t le
 	return n < 0 ? -errno : n;
 }
 
-/* A time limit that has passed is no reason to try again */
+/* EAGAIN means that SO_SNDTIMEO has passed: do not retry */
 int dblp_fab_send_bytes(const struct dblp_fab_conn *c, const void *p, size_t len)
 {
 	const char *at = p;
@@ -193,7 +194,7 @@ int dblp_fab_send_bytes(const struct dblp_fab_conn *c, const void *p, size_t len
 	return 0;
 }
 
-/* Not MSG_WAITALL: with a part of it, that returns when the time limit has passed */
+/* Not MSG_WAITALL: on a timeout that returns a part */
 int dblp_fab_recv_bytes(const struct dblp_fab_conn *c, void *p, size_t len)
 {
 	char *at = p;
