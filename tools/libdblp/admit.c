@@ -169,12 +169,12 @@ static void proved(struct party *p, struct guest *g)
 		/* This attempt is over, for rank 0 and all that have joined */
 		p->error = ESTALE;
 		p->wrong_rank = 0;
-		dblp_why(-ESTALE, "rank %u is of epoch %u, rank 0 of %u", ctl->rank,
+		dblp_why(-ESTALE, "rank %u has epoch %u, rank 0 has %u", ctl->rank,
 			 ctl->epoch, comm->attr.epoch);
 	} else if (ctl->rank >= comm->nranks) {
 		p->error = EINVAL;
 		p->wrong_rank = ctl->rank;
-		dblp_why(-EINVAL, "there is no rank %u of %u", ctl->rank, comm->nranks);
+		dblp_why(-EINVAL, "rank %u is too large: there are %u ranks", ctl->rank, comm->nranks);
 		send_away(p, g, NULL, EINVAL);
 	} else if (!ctl->rank || comm->ctl[ctl->rank].fd >= 0) {
 		send_away(p, g, &comm->stats.strangers, EEXIST);
@@ -338,9 +338,9 @@ static int out_of_time(const struct party *p)
 	name_missing(p, ranks, sizeof(ranks));
 	own = host && !dblp_uses_kv(comm) && !dblp_rendezvous(p->comm, &where) &&
 	      where.n && dblp_is_loopback(&where.addr[0]);
-	return dblp_why(-ETIMEDOUT, "of %u ranks these have not joined within %u ms: %s%s",
+	return dblp_why(-ETIMEDOUT, "of %u ranks, some have not joined within %u ms: %s%s",
 			comm->nranks, comm->attr.join_ms, ranks, own ?
-			"; on this host rank 0 has a loopback address, which other hosts cannot reach: is MASTER_ADDR right there?" : "");
+			"; on this host MASTER_ADDR is a loopback address: is it right on other hosts?" : "");
 }
 
 static void watch(struct party *p)
@@ -465,7 +465,7 @@ static int tell_table(struct party *p, uint64_t until)
 		err = dblp_transfer(comm->ctl[i].fd, &ctl, sizeof(ctl), true, until) ?:
 		      dblp_transfer(comm->ctl[i].fd, table, len, true, until);
 		if (err)
-			dblp_why(err, "rank %u has ended while ranks joined", i);
+			dblp_why(err, "rank %u has disconnected while ranks joined", i);
 	}
 	free(table);
 	return err;

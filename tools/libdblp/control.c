@@ -148,7 +148,7 @@ static void explain(struct dblp_comm *comm, const struct dblp_ctl *ctl)
 	if (!u->port)
 		return;
 	dblp_addr_format(&addr, text);
-	dblp_because(comm, "rank %u has got no connection to %s, where rank %u listens for data",
+	dblp_because(comm, "rank %u cannot connect to %s, where rank %u listens for data",
 		     u->from, text, ctl->rank);
 }
 

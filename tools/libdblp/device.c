@@ -167,6 +167,6 @@ int dblp_device_pick(struct sockaddr_dblp *addr)
 	freeifaddrs(list);
 	if (!err && is_link_local(addr))
 		err = dblp_why(-EADDRNOTAVAIL,
-			       "this host has link-local addresses only: name a device, which all ranks have");
+			       "this host has only link-local addresses: name a device that all ranks have");
 	return err;
 }

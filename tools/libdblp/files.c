@@ -48,7 +48,7 @@ int dblp_files_reserve(const struct dblp_comm *comm)
 	if (has + needed <= limit.rlim_cur)
 		return 0;
 	if (has + needed > limit.rlim_max)
-		return dblp_why(-EMFILE, "rank %u needs %llu open files, beside the %llu that it has: the limit is %llu (ulimit -Hn)",
+		return dblp_why(-EMFILE, "rank %u needs %llu more open files than its %llu: the limit is %llu (ulimit -Hn)",
 				comm->rank, (unsigned long long)needed,
 				(unsigned long long)has,
 				(unsigned long long)limit.rlim_max);

@@ -81,7 +81,7 @@ static int failed(const struct sockaddr_dblp *addr, int err)
 	errno = -err;
 	dblp_why_forget();
 	return dblp_why(err, "rank 0 does not answer at %s: %m%s", text, dblp_is_loopback(addr) ?
-			"; that is this host: is rank 0 on another one?" : "");
+			"; that is a loopback address: is rank 0 on this host?" : "");
 }
 
 /* Try each address of rank 0 once; 0, -EAGAIN if none answers, or another error */
@@ -97,7 +97,7 @@ static int reach(struct dblp_comm *comm, const struct dblp_where *where, uint64_
 		if (fd == -EAFNOSUPPORT && i + 1 < where->n)
 			continue;
 		if (fd < 0)
-			return dblp_why(fd, "no socket to reach rank 0 by");
+			return dblp_why(fd, "cannot create a socket to reach rank 0");
 		err = dblp_connect(fd, &where->addr[i], left < ATTEMPT_MS ? left : ATTEMPT_MS);
 		if (!err)
 			err = dblp_tcp_keep_alive(comm, fd) ?: dblp_name_of(fd, true, reached);
@@ -148,7 +148,7 @@ static int refused(struct dblp_comm *comm, const struct dblp_ctl *ctl, uint64_t 
 	if (error == EACCES)
 		dblp_why(-error, "rank 0 has another secret");
 	if (error == EEXIST)
-		dblp_why(-error, "there is a rank %u already", comm->rank);
+		dblp_why(-error, "another process has joined as rank %u", comm->rank);
 	if (error == ESTALE)
 		dblp_why(-error, "epoch %u is over: there are ranks of a later epoch", comm->attr.epoch);
 	return error;
@@ -167,7 +167,7 @@ static int hear(struct dblp_comm *comm, uint16_t type, struct dblp_ctl *ctl, uin
 	if (ctl->magic != DBLP_CTL_MAGIC)
 		return -EPROTO;
 	if (ctl->version != DBLP_COMM_VERSION)
-		return dblp_why(-EPROTONOSUPPORT, "rank 0 speaks version %u, not %u",
+		return dblp_why(-EPROTONOSUPPORT, "rank 0 has protocol version %u, this rank has %u",
 				ctl->version, DBLP_COMM_VERSION);
 	if (ctl->type == DBLP_CTL_ABORT || ctl->type == DBLP_CTL_REFUSE)
 		return refused(comm, ctl, until);
@@ -215,7 +215,7 @@ static int set_scopes(struct dblp_comm *comm)
 			continue;
 		scope = nic->name[0] ? if_nametoindex(nic->name) : own.sdblp_scope_id;
 		if (!scope)
-			err = dblp_why(-EADDRNOTAVAIL, "rank %u has a link-local address only: name a device, which all ranks have",
+			err = dblp_why(-EADDRNOTAVAIL, "rank %u has only a link-local address: name a device that all ranks have",
 				       i / comm->n_nics);
 		comm->table[i].sdblp_scope_id = scope;
 	}

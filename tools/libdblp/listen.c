@@ -112,7 +112,7 @@ static int listen_in_range(struct dblp_comm *comm, const struct dblp_nic *nic,
 		fd = listen_at(comm, nic, &at);
 	}
 	if (fd == -EADDRINUSE)
-		dblp_why(fd, "no port of %s is free", comm->attr.ports ?: "those of this host");
+		dblp_why(fd, "no free port among %s", comm->attr.ports ?: "those of this host");
 	return fd;
 }
 

@@ -33,7 +33,7 @@ int dblp_resolve(const char *host, const char *port, struct dblp_where *where)
 	}
 	err = getaddrinfo(host, port, &hints, &list);
 	if (err)
-		return dblp_why(-EAGAIN, "%s is not known here: %s", host, gai_strerror(err));
+		return dblp_why(-EAGAIN, "cannot resolve %s on this host: %s", host, gai_strerror(err));
 	for (at = list; at && where->n < DBLP_WHERE_MAX; at = at->ai_next)
 		where->n += dblp_addr_from(&where->addr[where->n], at->ai_addr);
 	freeaddrinfo(list);
@@ -67,7 +67,7 @@ static int parse_tcp(const char *text, struct dblp_where *where)
 	char host[HOST_MAX];
 
 	if (err == -ENODEV)
-		return dblp_why(err, "%s: there is no such device here", text);
+		return dblp_why(err, "%s: this host has no such device", text);
 	where->port = where->addr[0].sdblp_port;
 	if (!err) {
 		where->n = 1;
@@ -91,7 +91,7 @@ static int parse_env(struct dblp_where *where)
 	n = port_number(own ?: master);
 	if (!n || (!own && ++n > 65535))
 		return dblp_why(-EINVAL, own ? "DBLP_PORT=%s is not a port" :
-				"there is no port behind MASTER_PORT=%s", own ?: master);
+				"MASTER_PORT=%s is not a port below 65535", own ?: master);
 	return resolve_at(host, n, where);
 }
 
@@ -155,13 +155,13 @@ static int kv_ask(struct dblp_comm *comm, struct dblp_where *where)
 	kv_key(comm, key);
 	err = comm->attr.kv_get(comm->attr.kv, key, value, &n);
 	if (err == -EAGAIN)
-		return dblp_why(err, "rank 0 has not stored its address under %s", key);
+		return dblp_why(err, "rank 0 has not stored its address under key %s", key);
 	if (err || n >= sizeof(value))
 		return err ?: -EINVAL;
 	value[n] = '\0';
 	id = strchr(value, ' ');
 	if (!id)
-		return dblp_why(-EINVAL, "the store has no address under %s", key);
+		return dblp_why(-EINVAL, "the store has an invalid address under key %s", key);
 	*id++ = '\0';
 	where->n = 1;
 	where->id = strtoull(id, NULL, 16);
@@ -209,7 +209,7 @@ int dblp_rendezvous(struct dblp_comm *comm, struct dblp_where *where)
 	for (i = 0; !err && i < where->n; i++)
 		if (IN6_IS_ADDR_LINKLOCAL(&where->addr[i].sdblp_addr) &&
 		    !where->addr[i].sdblp_scope_id)
-			err = dblp_why(-EINVAL, "a link-local address of rank 0 needs a device: fe80::1%%eth0");
+			err = dblp_why(-EINVAL, "a link-local address of rank 0 needs a device, as in fe80::1%%eth0");
 	return err;
 }
 
