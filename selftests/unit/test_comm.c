@@ -29,7 +29,7 @@ TEST(all_ranks_get_the_sum_by_every_plan)
 			}
 }
 
-TEST(halves_of_an_allreduce_make_a_whole)
+TEST(reduce_scatter_and_allgather_make_an_allreduce)
 {
 	int algo, i;
 
@@ -317,7 +317,7 @@ static void run_average(struct rank *r)
 	free(v);
 }
 
-TEST(averages_are_those_of_all_ranks)
+TEST(averages_include_all_ranks)
 {
 	int i, average;
 
@@ -405,7 +405,7 @@ static void run_sizes(struct rank *r)
 		   !longer.more[7];
 }
 
-TEST(structures_may_have_been_shorter_or_longer)
+TEST(structures_of_other_versions_are_accepted)
 {
 	prepare(2, next_epoch(), 1, run_sizes);
 	EACH_RANK(2, r->attr.size = 40 + 6 * sizeof(void *), r->op.flags = DBLP_OP_AVERAGE);
@@ -696,7 +696,7 @@ static void run_out_of_time(struct rank *r)
 	free(v);
 }
 
-TEST(an_operation_that_runs_out_names_the_ranks_that_have_not_begun_it)
+TEST(an_operation_that_times_out_names_the_absent_ranks)
 {
 	static const u32 masks[] = { 1 << 1 | 1 << 3, 1, 1 << 4, 15 };
 	u32 i;
@@ -771,7 +771,7 @@ static void run_stuck(struct rank *r)
 	expect_absent(r);
 }
 
-TEST(an_operation_that_all_have_begun_may_run_out_too)
+TEST(an_operation_that_all_ranks_have_begun_may_time_out)
 {
 	absent = 0;
 	n_reached = 0;
@@ -811,7 +811,7 @@ static void run_stopped(struct rank *r)
 }
 
 /* The kernel of a stopped process still acknowledges data */
-TEST(a_stopped_process_is_not_waited_for_longer_than_that)
+TEST(an_operation_times_out_if_a_process_is_stopped)
 {
 	pid_t pid[3];
 	char at[64];
@@ -879,7 +879,7 @@ static void run_many(struct rank *r)
 	cost_many = many;
 }
 
-TEST(many_outstanding_operations_cost_no_more_each_than_few)
+TEST(an_operation_costs_no_more_among_many_than_among_few)
 {
 	prepare(2, next_epoch(), 1, run_many);
 	run_all(2);
@@ -1015,7 +1015,7 @@ TEST(an_invalid_packed_vector_is_refused)
 }
 
 /* In a BCube, a rank owns as many parts as there are levels */
-TEST(a_result_is_of_all_parts)
+TEST(a_result_covers_all_parts)
 {
 	static const u32 runs[][3] = {
 		/*
@@ -1145,7 +1145,7 @@ static void run_gathers(struct rank *r)
 	r->good = !r->comm->key;
 }
 
-TEST(operations_without_reduction_leave_losses_alone)
+TEST(operations_without_reduction_ignore_keys)
 {
 	int server;
 

@@ -163,7 +163,7 @@ static void run_idle(struct rank *r)
 	r->good = true;
 }
 
-TEST(an_abort_reaches_all)
+TEST(an_abort_reaches_all_ranks)
 {
 	prepare(4, next_epoch(), 100000, run_abort);
 	rank[2].run = run_idle;
@@ -238,7 +238,7 @@ static void run_short(struct rank *r)
 		run_allreduce(r);
 }
 
-TEST(a_rank_that_leaves_fails_those_who_still_need_it)
+TEST(a_rank_that_leaves_fails_ranks_that_still_need_it)
 {
 	int i;
 
@@ -257,7 +257,7 @@ static void run_nothing(struct rank *r)
 }
 
 /* The rank leaves before any connection for data exists */
-TEST(a_rank_that_leaves_at_once_fails_those_who_need_it)
+TEST(a_rank_that_leaves_at_once_fails_ranks_that_need_it)
 {
 	int leaves, i;
 
@@ -410,7 +410,7 @@ static bool answers_late(int fd, uint64_t *heard)
 	return false;
 }
 
-TEST(a_silent_rank_is_taken_for_gone)
+TEST(a_silent_rank_has_failed)
 {
 	static const struct dblp_transport lossy = { .answers = answers_late };
 	struct dblp_ctlconn ctl = { .rank = 1, .fd = dup(0) };
@@ -481,7 +481,7 @@ static void run_stalled(struct rank *r)
 	r->err = r->err ?: dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
 }
 
-TEST(all_name_the_same_rank_however_busy_rank_0_is)
+TEST(all_ranks_name_the_same_failed_rank_while_rank_0_is_busy)
 {
 	int i;
 
@@ -505,7 +505,7 @@ static void prepare_late_for_sure(u64 count)
 }
 
 /* Also if the late rank does not receive */
-TEST(a_late_rank_is_left_out_and_comes_back)
+TEST(a_late_rank_is_skipped_and_may_return)
 {
 	static const u64 counts[] = { 1000, 4000000 };
 	int k;
@@ -582,7 +582,7 @@ static void run_poor_late(struct rank *r)
 }
 
 /* Rank 0 owns two parts; after the error in the first it does not touch the second */
-TEST(a_vector_is_left_alone_when_its_operation_has_failed)
+TEST(a_vector_is_unchanged_after_its_operation_has_failed)
 {
 	int i;
 
@@ -655,7 +655,7 @@ TEST(contributions_that_arrive_are_rescaled)
 		}
 }
 
-TEST(without_memory_there_is_an_error_and_nothing_else)
+TEST(without_memory_operations_fail_with_an_error)
 {
 	struct dblp_comm *comm;
 	struct dblp_req *req;

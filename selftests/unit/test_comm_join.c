@@ -11,7 +11,7 @@
 #include "../lib/ranks.h"
 #include <join.h>
 
-TEST(ranks_meet_at_an_address_a_list_or_what_the_environment_says)
+TEST(ranks_meet_by_an_address_a_list_or_the_environment)
 {
 	char tcp[64], file[64], list[32] = "/tmp/test_comm.XXXXXX";
 	const char *const how[] = { tcp, file, "env", NULL };
@@ -49,7 +49,7 @@ TEST(ranks_meet_at_an_address_a_list_or_what_the_environment_says)
 /*
  * /etc/hosts may name this host 127.0.1.1, while other hosts resolve its name differently
  */
-TEST(each_rank_may_know_rank_0_by_another_address)
+TEST(each_rank_may_use_another_address_of_rank_0)
 {
 	static const char *const names[] = {
 		"unknown.invalid", "127.0.1.1", "localhost", "[::1]", "0.0.0.0",
@@ -71,7 +71,7 @@ TEST(each_rank_may_know_rank_0_by_another_address)
  * A key of an earlier attempt: an address without a listener, or of another
  * communicator
  */
-TEST(a_stale_key_ends_no_attempt)
+TEST(a_stale_key_does_not_end_an_attempt)
 {
 	static char at[64];
 	char key[64];
@@ -112,7 +112,7 @@ static int store_count(void *kv, const char *key, void *v, size_t *n)
 	return -EAGAIN;
 }
 
-TEST(a_store_is_asked_ever_less_often)
+TEST(a_store_is_asked_at_growing_intervals)
 {
 	struct dblp_comm *comm;
 	int n = 0;
@@ -157,7 +157,7 @@ static void run_who(struct rank *r)
 		  dblp_comm_nranks(r->comm) == r->nranks;
 }
 
-TEST(a_rank_can_ask_which_one_it_is)
+TEST(a_communicator_returns_its_rank)
 {
 	prepare(3, next_epoch(), 10, run_who);
 	run_all(3);
@@ -183,7 +183,7 @@ TEST(the_transport_and_devices_in_use_are_described)
 	EXPECT_EQ(NULL, strchr(rank[1].text, '\n'));
 }
 
-TEST(the_environment_says_which_attempt_it_is)
+TEST(the_epoch_comes_from_the_environment)
 {
 	struct dblp_comm_attr attr;
 	char port[8];
@@ -396,7 +396,7 @@ static const uint8_t no_secret[DBLP_MAC];
 #define SECRET	"000102030405060708090a0b0c0d0e0f"
 
 /* The first two test vectors of SipHash's authors */
-TEST(macs_are_those_of_siphash)
+TEST(macs_match_siphash)
 {
 	static const uint8_t want[2][DBLP_MAC] = {
 		{ 0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25, 0xa8, 0xe6,
@@ -536,7 +536,7 @@ static int open_with_limit(rlim_t soft, rlim_t hard, const char *why)
 }
 
 /* In child processes, because limits cannot be raised again */
-TEST(descriptors_are_opened_before_the_first_operation)
+TEST(the_limit_of_open_files_is_raised_or_joining_fails)
 {
 	static const struct {
 		rlim_t		soft;
@@ -944,7 +944,7 @@ static void run_without_files(struct rank *r)
 	shared->rank[me].rounds = !!strstr(dblp_comm_why(r->comm), "no descriptors");
 }
 
-TEST(a_rank_that_can_accept_nothing_says_so)
+TEST(a_rank_without_descriptors_fails_with_a_reason)
 {
 	int i;
 

@@ -92,7 +92,7 @@ TEST(sums_of_parts_are_rescaled)
 	EXPECT_EQ(0, rank[0].result.none);
 }
 
-TEST(halves_of_an_operation_with_parts_make_a_whole)
+TEST(reduce_scatter_and_allgather_with_parts_make_an_allreduce)
 {
 	int i;
 
@@ -291,7 +291,7 @@ TEST(invalid_parts_change_nothing)
 	expect_good(_metadata, 2);
 }
 
-TEST(ranks_that_disagree_about_parts_fail_alike)
+TEST(ranks_that_disagree_about_parts_get_the_same_error)
 {
 	static struct dblp_lane_part other[7];
 	int i;
@@ -321,7 +321,7 @@ TEST(ranks_that_disagree_about_lanes_do_not_open_it)
 		EXPECT_EQ(-EINVAL, rank[i].opened);
 }
 
-TEST(a_late_rank_is_missing_by_all_lanes)
+TEST(a_late_rank_is_missing_on_all_lanes)
 {
 	cut(30000);
 	prepare_late(30000);

@@ -47,7 +47,7 @@ static bool order_is_good(const struct dblp_sched *s)
 	return good;
 }
 
-TEST(steps_wait_for_those_with_which_they_conflict)
+TEST(steps_wait_for_conflicting_steps)
 {
 	static const u32 ranks[] = { 1, 2, 3, 8, 12 };
 	static const u64 counts[] = { 1, 10, 100 };
@@ -79,7 +79,7 @@ TEST(steps_wait_for_those_with_which_they_conflict)
  * A root has as many steps before its sum as after it, and all of those wait for the
  * sum only
  */
-TEST(as_many_ranks_as_can_be_do_not_wait_for_each_other)
+TEST(a_root_of_the_maximum_number_of_ranks_has_few_dependencies)
 {
 	const struct dblp_plan plan = {
 		.algo = DBLP_PS, .nranks = DBLP_RANKS_MAX, .count = 1000,
@@ -141,7 +141,7 @@ static void sender_free(struct sender *s)
 	free(s->req);
 }
 
-TEST(reports_are_found_where_they_are_expected)
+TEST(reports_are_matched_to_messages)
 {
 	struct dblp_msg report = { 0 };
 	struct sender s;
@@ -485,7 +485,7 @@ TEST(data_before_an_error_is_read)
 	close(fd);
 }
 
-TEST(a_rank_without_a_report_does_not_disagree)
+TEST(a_rank_without_a_report_is_not_compared)
 {
 	struct dblp_ctlconn ctl[2] = { { .fd = -1 }, { .fd = -1, .rank = 1 } };
 	struct dblp_req req = { .seq = UINT32_MAX, .digest = 1 };
