@@ -115,7 +115,8 @@ struct dblp_pushed {
  * of the update, or of the updated model, is NaN or infinite; -ERANGE if
  * @version does not exist yet; -ENOTCONN if the scheduler has failed;
  * -ESHUTDOWN if the scheduler was shut down; -EHOSTDOWN if there is no server;
- * another negative errno. On failure the update is not in the model.
+ * another negative errno. On failure the update is not in the model, unless the
+ * scheduler failed at that moment.
  */
 int dblp_push(struct dblp_fabric *fabric, const float *update, uint64_t count,
 	      uint64_t version, struct dblp_pushed *pushed, size_t size);

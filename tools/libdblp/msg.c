@@ -54,7 +54,10 @@ static int set_ranges(struct dblp_msg *m, const void *range, uint32_t n)
 	return 0;
 }
 
-/* What came for @m in @len bytes: all of its ranges? */
+/*
+ * Copy the ranges of a received loss map of @len bytes, and check that none is
+ * missing
+ */
 static int take_map(struct dblp_msg *m, struct dblp_lossmap *map, size_t len)
 {
 	if (len < sizeof(*map) || map->offset < sizeof(*map) ||
@@ -67,8 +70,9 @@ static int take_map(struct dblp_msg *m, struct dblp_lossmap *map, size_t len)
 }
 
 /*
- * Fetch a loss map that did not fit the control buffer. A newer kernel may have
- * more to say before the ranges: then these did not fit at first.
+ * Fetch a loss map that did not fit the control buffer. A newer kernel may put
+ * more fields before the ranges, so that the first buffer is too short; then
+ * retry with a larger one.
  */
 static int fetch_map(int fd, int option, struct dblp_msg *m)
 {
@@ -95,14 +99,14 @@ static int fetch_map(int fd, int option, struct dblp_msg *m)
 	return err;
 }
 
-/* The structure of an older or newer kernel may be shorter or longer */
+/* Copy the rcvinfo, which is shorter or longer in older or newer kernels */
 static void set_info(struct dblp_msg *m, const void *info, size_t len)
 {
 	memset(&m->info, 0, sizeof(m->info));
 	memcpy(&m->info, info, len < sizeof(m->info) ? len : sizeof(m->info));
 }
 
-/* Reads the control messages; @type is the one with a struct dblp_rcvinfo */
+/* Read the control messages; the one of @type has a struct dblp_rcvinfo */
 static int read_control(struct msghdr *msg, int type, struct dblp_msg *m)
 {
 	int err = -EBADMSG, bad = 0;
@@ -134,7 +138,7 @@ int dblp_msg_read(int fd, struct msghdr *msg, bool sent, struct dblp_msg *m)
 	return err;
 }
 
-/* Which message was cancelled, by the loss map that it has left */
+/* Identify the cancelled message by the loss map that it has left */
 static int read_cancelled(int fd, struct dblp_msg *m)
 {
 	struct dblp_msg all = { .info.reason = DBLP_REASON_CANCELLED };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * libdblp: what comes beside a message.
- */
+/* libdblp: control messages of a message. */
 #ifndef DBLP_MSG_H
 #define DBLP_MSG_H
 
@@ -10,10 +8,10 @@
 struct msghdr;
 
 /**
- * dblp_msg_read() - read the control messages of a message that is closed
+ * dblp_msg_read() - read the control messages of a closed message
  * @fd: socket, to fetch a loss map that did not fit
  * @msg: from recvmsg()
- * @sent: it is a report about a message that was sent
+ * @sent: it is a report about a sent message
  * @m: its @info and loss map are filled
  *
  * Return: 0, -EBADMSG, -ENOMEM, or another negative errno.

@@ -39,7 +39,7 @@ bool dblp_nl_ended(const struct nlmsghdr *nlh, struct dblp_nl_end *end)
 	if (nlh->nlmsg_type != NLMSG_ERROR && nlh->nlmsg_type != NLMSG_DONE)
 		return false;
 	memset(end, 0, sizeof(*end));
-	/* NLMSG_DONE begins with the error, too */
+	/* NLMSG_DONE also starts with an error */
 	end->err = -error->error;
 	if (nlh->nlmsg_type == NLMSG_ERROR) {
 		skip = sizeof(*error);

@@ -20,7 +20,7 @@ static int report(int fd, uint32_t job, uint64_t norm)
 	return 0;
 }
 
-/* By a socket of its own: any one that is in the job will do */
+/* Use a new socket: any socket in the job will do */
 int dblp_job_norm(uint32_t job, double norm)
 {
 	int fd, err;
