@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Choosing the large elements of a message: see choose.h. */
+/*
+ * Choosing the large elements of a message: see choose.h.
+ */
 
 #include "choose.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Communicators: functions that programs call. */
+/*
+ * Communicators: functions that programs call.
+ */
 
 #include "engine.h"
 #include "reduce.h"

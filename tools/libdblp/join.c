@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Joining, on ranks other than 0. See join.h for the messages. */
+/*
+ * Joining, on ranks other than 0. See join.h for the messages.
+ */
 
 #include "join.h"
 

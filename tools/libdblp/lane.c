@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Lanes of a communicator: socket options and loss budgets. */
+/*
+ * Lanes of a communicator: socket options and loss budgets.
+ */
 
 #include "engine.h"
 

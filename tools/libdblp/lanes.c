@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Lanes and their steps: see lanes.h. */
+/*
+ * Lanes and their steps: see lanes.h.
+ */
 
 #include "lanes.h"
 

@@ -273,7 +273,7 @@ void dblp_link_event(struct dblp_link *l, uint32_t events)
 	dblp_link_wake(l);
 	/*
 	 * An error may stand for reports. Other errors show when the socket is
-	 * read or written
+	 * written, or read: after pending data
 	 */
 	if (events & EPOLLERR)
 		dblp_link_reports(l);
@@ -324,8 +324,8 @@ static bool is_awaited(const struct dblp_comm *comm)
 
 /*
  * accept() has failed with @error: pause watching the listener, which would
- * stay readable. Fail if an operation has needed a connection for @timeout_ms:
- * it might wait forever.
+ * stay readable. Fail after @timeout_ms of errors if an operation needs a
+ * connection: it might wait forever.
  */
 static void be_deaf(struct dblp_comm *comm, struct dblp_nic *nic, int error)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Listening sockets: on rank 0 for joining ranks, on each rank for data. */
+/*
+ * Listening sockets: on rank 0 for joining ranks, on each rank for data.
+ */
 
 #include "join.h"
 

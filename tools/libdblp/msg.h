@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* libdblp: control messages of a message. */
+/*
+ * libdblp: control messages of a message.
+ */
 #ifndef DBLP_MSG_H
 #define DBLP_MSG_H
 

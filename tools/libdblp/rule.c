@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Corrections of a reduction with losses: see rule.h. */
+/*
+ * Corrections of a reduction with losses: see rule.h.
+ */
 
 #include "rule.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Packed vectors: see sparse.h. No other file interprets these bytes. */
+/*
+ * Packed vectors: see sparse.h. No other file interprets these bytes.
+ */
 
 #include "sparse.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Transports: messages over AF_DBLP in placement mode, and over TCP. */
+/*
+ * Transports: messages over AF_DBLP in placement mode, and over TCP.
+ */
 
 #include "engine.h"
 #include "msg.h"
