@@ -471,7 +471,10 @@ static int tell_table(struct party *p, uint64_t until)
 	return err;
 }
 
-/* Without IPv6 here, ranks that are given an address of IPv6 would connect in vain */
+/*
+ * Does this host have the protocol of an address of rank 0? Ranks with an IPv6
+ * address could never connect without it.
+ */
 static int has_protocol(const struct dblp_where *where)
 {
 	uint32_t i;
