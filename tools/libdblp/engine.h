@@ -142,7 +142,7 @@ struct dblp_task {
  * @entry: in a list of the communicator
  * @op: its attributes
  * @sched: its steps
- * @peer: send and recv: the other rank, whose plan has 2 ranks; else -1
+ * @peer: send and recv: the other rank, in a plan of 2 ranks; else -1
  * @word: the vector of a barrier
  * @buf: the vector
  * @esize: bytes of an element
@@ -195,7 +195,16 @@ struct dblp_req {
 
 TAILQ_HEAD(dblp_reqs, dblp_req);
 
-/* State kept under a key from one operation to the next one */
+/**
+ * struct dblp_key - state kept from one operation to the next one
+ * @next: next key of the communicator
+ * @key: number of the vector
+ * @count: elements of the vector
+ * @dtype: &enum dblp_dtype
+ * @busy: an operation with this key has not ended
+ * @residual: %DBLP_FEEDBACK: lost and pruned contributions, or NULL
+ * @carry: %DBLP_OP_CARRY: saved budgets, by rank and link, or NULL
+ */
 struct dblp_key {
 	struct dblp_key		*next;
 	uint64_t		key;
@@ -206,9 +215,18 @@ struct dblp_key {
 	struct dblp_carry	*carry;
 };
 
-/*
- * A sent message whose report has not arrived: @count elements, and bytes of
- * them sent
+/**
+ * struct dblp_record - a sent message whose report has not arrived
+ * @next: next record of the link
+ * @tag: tag of the message
+ * @task: its task
+ * @offset: first element of the vector in the message
+ * @count: elements of the vector in the message
+ * @bytes: bytes of elements that were sent
+ * @budget: budget of the message, ppm
+ * @is_sparse: @sparse and @front are valid
+ * @sparse: blocks of the packed vector; its bitmap is in @front
+ * @front: copy of the front of the packed vector
  */
 struct dblp_record {
 	struct dblp_record	*next;
@@ -287,6 +305,21 @@ struct dblp_ctl {
 
 _Static_assert(sizeof(struct dblp_ctl) == 80, "what ranks tell each other");
 
+/**
+ * enum dblp_ctl_type - types of messages between ranks and rank 0
+ * @DBLP_CTL_JOIN: to rank 0: first message of a rank
+ * @DBLP_CTL_TABLE: from rank 0: all ranks have joined, and their addresses
+ * @DBLP_CTL_REFUSE: from rank 0: the rank cannot join
+ * @DBLP_CTL_SUSPECT: to rank 0: a rank has failed
+ * @DBLP_CTL_ABORT: from rank 0: the communicator fails
+ * @DBLP_CTL_REPORT: to rank 0: digest of an operation that takes long
+ * @DBLP_CTL_BYE: a rank has left
+ * @DBLP_CTL_LATE: to rank 0: an operation has exceeded its time limit
+ * @DBLP_CTL_ASK: from rank 0: which operations have begun?
+ * @DBLP_CTL_BEGUN: to rank 0: the answer
+ * @DBLP_CTL_ABSENT: from rank 0: ranks that have not begun the operation
+ * @DBLP_CTL_CHALLENGE: from rank 0: answer to a join, with a nonce and a proof
+ */
 enum dblp_ctl_type {
 	DBLP_CTL_JOIN,
 	DBLP_CTL_TABLE,
@@ -416,7 +449,16 @@ struct dblp_inbox {
 	struct dblp_msg		map;
 };
 
-/* An accepted connection whose hello has not arrived */
+/**
+ * struct dblp_pending - an accepted connection whose hello has not arrived
+ * @source: %DBLP_SOURCE_PENDING
+ * @fd: the socket; -1: to be freed
+ * @nic: device at which it was accepted
+ * @next: next pending connection of the communicator
+ * @since: when it was accepted, ns
+ * @head: the hello
+ * @in: state of its reception
+ */
 struct dblp_pending {
 	enum dblp_source	source;
 	int			fd;
@@ -427,6 +469,13 @@ struct dblp_pending {
 	struct dblp_inbox	in;
 };
 
+/**
+ * enum dblp_link_state - states of a link
+ * @DBLP_LINK_NONE: not needed yet, or not accepted yet
+ * @DBLP_LINK_CONNECTING: this rank connects, or has not sent its hello
+ * @DBLP_LINK_READY: connected
+ * @DBLP_LINK_DEAD: the connection has failed
+ */
 enum dblp_link_state {
 	DBLP_LINK_NONE,
 	DBLP_LINK_CONNECTING,
