@@ -9,9 +9,9 @@ Sums of vectors over ranks, with a loss budget: libdblp's communicators (dblp_co
         result = comm.allreduce(gradient, op=dblp.Op(budget="2%", average=True)).wait()
         print(comm.describe(), result.missing, "of", result.asked, "bytes are missing")
 
-It needs libdblp.so.0, which is looked for where the dynamic linker looks, or at
-DBLP_LIBRARY of the environment; no compiler, and no other package. For PyTorch there is
-dblp.torch, and dblp-run(1) starts ranks.
+It needs libdblp.so.0, from the path in DBLP_LIBRARY of the environment, else from the
+directories of the dynamic linker. It needs no compiler and no other package. dblp.torch is for
+PyTorch, and dblp-run(1) starts ranks.
 """
 
 from .comm import Comm, RankError, Request, Result, Stats

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """
-libdblp as C declares it. selftests/host/python/test_layout.py compares all of it with the
-headers, by their compiler.
+C declarations of libdblp. selftests/host/python/test_layout.py compares them with the headers,
+by the compiler.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ STRUCTS = {
     "dblp_lane_result": LaneResult,
 }
 
-#: Functions by name: what they return, and their arguments, as C has them
+#: Functions by name: C types of the return value and of the arguments
 FUNCTIONS = {
     "dblp_comm_open": ("int", "struct dblp_comm **", "const struct dblp_comm_attr *"),
     "dblp_comm_close": ("void", "struct dblp_comm *"),
@@ -129,7 +129,7 @@ _TYPES = {"void": None, "int": c.c_int, "uint32_t": c.c_uint32, "uint64_t": c.c_
 
 
 def _library() -> Any:
-    """The one that DBLP_LIBRARY names, else an installed one: of the same prefix, where ldconfig has not run"""
+    """The library that DBLP_LIBRARY names, else an installed one, also of this prefix without ldconfig(8)."""
     try:
         return c.CDLL(os.environ.get("DBLP_LIBRARY", "libdblp.so.0"))
     except OSError:
@@ -147,7 +147,7 @@ def _load() -> Any:
             f.restype = _TYPES[returns]
             f.argtypes = [_TYPES.get(a, c.c_void_p) for a in arguments]
     except (OSError, AttributeError) as e:
-        raise ImportError(f"no libdblp ({e}): install it, or name it in DBLP_LIBRARY") from e
+        raise ImportError(f"no libdblp ({e}): install it, or set DBLP_LIBRARY to its path") from e
     return library
 
 

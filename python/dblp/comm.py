@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Communicators: see dblp_comm(3), whose words these are."""
+"""Communicators, with the terms of dblp_comm(3)."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from .units import number
 
 KV = Tuple[Callable[[str, bytes], Any], Callable[[str], Optional[bytes]]]
 
-#: Signals interrupt a wait of the main thread only between two calls of the library
+#: Seconds of one call of the library in the main thread: signals are handled only between calls
 _SLICE = 0.25
 _LONG = 3600.0
 #: Value of failed_rank that the library never stores: the operation has not ended
 _NOT_ENDED = -2
 
 _OPEN_REASONS = {
-    errnos.EINVAL: "attributes contradict each other, or those of another rank",
-    errnos.EPROTONOSUPPORT: "rank 0 speaks another version",
-    errnos.EPERM: "a lane has a priority that this process may not have",
-    errnos.ESTALE: "there are ranks of a later epoch",
-    errnos.EEXIST: "there is this rank already",
-    errnos.EAFNOSUPPORT: "there is no AF_DBLP (is the module loaded?)",
-    errnos.ENODEV: "there is no such device",
-    errnos.ETIMEDOUT: "not all ranks have come",
+    errnos.EINVAL: "attributes contradict each other or those of another rank",
+    errnos.EPROTONOSUPPORT: "rank 0 has another protocol version",
+    errnos.EPERM: "a lane has a priority that needs CAP_NET_ADMIN",
+    errnos.ESTALE: "another rank has a later epoch",
+    errnos.EEXIST: "another process has joined as this rank",
+    errnos.EAFNOSUPPORT: "the kernel has no AF_DBLP (is the module loaded?)",
+    errnos.ENODEV: "no such network device",
+    errnos.ETIMEDOUT: "not all ranks have joined",
 }
 _BEGIN_REASONS = {
-    errnos.EINVAL: "attributes contradict each other, the vector is not that of the key, or parts are not "
-                   "the vector",
+    errnos.EINVAL: "attributes contradict each other, the vector differs in type or length from that of "
+                   "the key, or parts do not cover it",
     errnos.ENOENT: "the communicator has no such lane",
     errnos.E2BIG: "the plan has too many steps",
     errnos.EBUSY: "the last operation with this key has not ended",
@@ -50,14 +50,15 @@ _BEGIN_REASONS = {
 
 class RankError(OSError):
     """
-    A rank has failed; all ranks get the same one.
+    A rank has failed. All ranks raise this for the same rank.
 
-    rank: which one. errno: why: ECONNRESET: its process has ended; ETIMEDOUT: its host
-    is silent, or it has not begun an operation that took too long; EPROTO: it means
-    another operation; ECANCELED or what else it gave to Comm.abort().
-    why: what else is known, for people.
-    ranks: ETIMEDOUT: all ranks that an operation that took too long waited for, but of
-    many only the first 12. Without any, `rank` is where it took too long.
+    rank: number of the failed rank.
+    errno: the reason. ECONNRESET: its process has ended. ETIMEDOUT: its host is silent, or an
+        operation exceeded its limit. EPROTO: it began another operation than the others.
+        ECANCELED, or another value that it passed to Comm.abort().
+    why: details as text; may be empty.
+    ranks: with ETIMEDOUT of an operation: the ranks that it waited for, at most the first 12.
+        If empty, all ranks have begun the operation, and `rank` is where it took too long.
     """
 
     def __init__(self, rank: int, error: int, why: str = "", ranks: Sequence[int] = ()) -> None:
@@ -72,49 +73,49 @@ class RankError(OSError):
 
 
 class Result(NamedTuple):
-    """What became of an operation, on this rank."""
+    """Result of an operation on this rank."""
 
-    #: Bytes of contributions that it should have received
+    #: Bytes of contributions that this rank should have received; with keep also of sums
     asked: int
-    #: Bytes of those that were lost, or came too late
+    #: Bytes of `asked` that were lost or arrived too late
     missing: int
-    #: Rule feedback: bytes that this rank sent and that were lost; they come next time
+    #: Rule feedback: bytes that this rank sent and that were lost; the next operation adds them
     lost: int
-    #: Rule rescale: elements that this rank owns and nobody has contributed to: 0
+    #: Rule rescale: elements owned by this rank that have no contribution; they are 0
     none: int
-    #: Nanoseconds that it took
+    #: Duration in nanoseconds
     ns: int
-    #: Rule rescale: the least number of contributions of an element that it owns
+    #: Rule rescale: least number of contributions of an element that this rank owns
     least: int
-    #: Ranks that it went on without
+    #: Number of ranks that the operation continued without, see wait_ms of Op
     late_ranks: int
-    #: Least and largest budget, in ppm, that messages with contributions to this rank came
-    #: with: that of the operation, or what an operator has set; 0 if none came
+    #: Least and largest budget, in ppm, of received messages with contributions: that of the
+    #: operation, or one that an operator has set. Both are 0 if none was received
     budget_least: int
     budget_most: int
-    #: Bytes of messages that this rank has sent, with their heads
+    #: Bytes of messages that this rank has sent, including their heads
     sent: int
-    #: Bytes that were not sent for the sake of prune
+    #: Bytes that prune left out
     pruned: int
-    #: Of each lane
+    #: Results of each lane
     lanes: Tuple[LaneResult, ...]
 
 
 class Stats(NamedTuple):
-    """What a communicator refused, and what came late."""
+    """Counters of refused connections and late messages."""
 
-    #: Connections by who is no rank, or kept silent
+    #: Connections of unknown programs or with another secret, and silent ones
     strangers: int
-    #: Ranks of another version
+    #: Connections of ranks with another version
     versions: int
     #: Connections of an older epoch
     stale: int
-    #: Messages that came after their operation had gone on without them
+    #: Messages that arrived after their operation had continued without them
     late: int
 
 
 def os_error(error: int, reasons: Any, what: str = "") -> OSError:
-    """An OSError, or the subclass for its number; `error` is negative."""
+    """An OSError of the negative errno `error`, with the reason `what`, else reasons[-error]."""
     reason = what or reasons.get(-error)
     text = os.strerror(-error)
     return OSError(-error, f"{text}: {reason}" if reason else text)
@@ -122,20 +123,20 @@ def os_error(error: int, reasons: Any, what: str = "") -> OSError:
 
 def _text(name: str, value: str) -> bytes:
     if not isinstance(value, str):
-        raise TypeError(f"{name} is a str, not {value!r}")
+        raise TypeError(f"{name} must be a str, not {value!r}")
     if "\0" in value:
-        raise ValueError(f"{name} {value!r} has a NUL in it")
+        raise ValueError(f"{name} {value!r} contains a NUL")
     return os.fsencode(value)
 
 
 class _Closed(ValueError):
-    """As that of a file that is closed"""
+    """The communicator is closed; a ValueError as for closed files."""
 
 
 class _Op:
     """
-    An operation that the library has. Whether it has ended is written by the library
-    itself (failed_rank of `result`), so no exception can come between its end and that.
+    An operation that the library carries out. The library itself marks its end, by failed_rank
+    of `result`, so no exception can separate the end from the mark.
     """
 
     def __init__(self, keep: Any) -> None:
@@ -158,8 +159,8 @@ class _Op:
 
 class Request:
     """
-    An operation that has begun. Its vector is exported, and must not be touched, until
-    it has ended; if this object is dropped before, the communicator keeps the vector.
+    An operation that has begun. Until it has ended, its buffer is exported and must not be
+    used. If this object is dropped earlier, the communicator keeps the buffer.
     """
 
     def __init__(self, comm: Comm, op: _Op) -> None:
@@ -172,16 +173,18 @@ class Request:
             self._comm._dropped.append(self._op)
 
     def done(self) -> bool:
-        """Has it ended? Does not wait; then wait() does not, either."""
+        """Has the operation ended? Does not wait. If True, wait() returns or raises at once."""
         return self._comm._collect(self._op, 0)
 
     def wait(self, timeout: Optional[float] = None) -> Result:
         """
-        Wait for the end, for `timeout` seconds at most; None: for ever. Can be called
-        again, by several threads, with the same result.
+        Wait for the end of the operation and return its Result.
 
-        Raises TimeoutError if it has not ended (it goes on), RankError if a rank has
-        failed, OSError (ECANCELED) if this rank has closed the communicator.
+        timeout: seconds; None: no limit.
+
+        May be called again, and by several threads, with the same result. Raises TimeoutError
+        after `timeout` (the operation continues), RankError if a rank has failed, OSError
+        (ECANCELED) if this rank has closed the communicator.
         """
         until = None if timeout is None else time.monotonic() + timeout
         most = _SLICE if threading.current_thread() is threading.main_thread() else _LONG
@@ -213,7 +216,7 @@ def _view(buf: Any, writable: bool = True) -> memoryview:
 
 
 class _Bytes:
-    """Bytes of a buffer, which is copied if it cannot be written to and need not be."""
+    """Bytes of a buffer. A read-only buffer is copied, or refused if `writable`."""
 
     def __init__(self, buf: Any, writable: bool = True) -> None:
         view = _view(buf, writable)
@@ -224,13 +227,14 @@ class _Bytes:
 
 
 class _Vector:
-    """Elements in memory that stays where it is as long as this object lives."""
+    """Elements of a buffer, which is exported as long as this object lives."""
 
     def __init__(self, buf: Any, dtype: Union[Dtype, int, str, None]) -> None:
         view = _view(buf)
         self.dtype = _dtype_of(view, dtype)
         if view.nbytes % self.dtype.itemsize:
-            raise ValueError(f"{view.nbytes} bytes are no number of {self.dtype.name}")
+            raise ValueError(f"buffer of {view.nbytes} bytes is not a multiple of {self.dtype.itemsize} "
+                             f"({self.dtype.name})")
         self.count = view.nbytes // self.dtype.itemsize
         self.keep = (ctypes.c_char * view.nbytes).from_buffer(view)
         self.address = ctypes.addressof(self.keep)
@@ -247,19 +251,19 @@ def _dtype_of(view: memoryview, dtype: Union[Dtype, int, str, None]) -> Dtype:
     found = known.get((code, view.itemsize))
     if dtype is None:
         if found is None:
-            raise TypeError(f"elements of format {view.format!r} are not float32, float16, float64, int32 or "
-                            "int64: give their dtype if they are in bytes or bfloat16")
+            raise TypeError(f"format {view.format!r} of the buffer is not float16, float32, float64, int32 or "
+                            "int64: pass dtype for bytes or bfloat16")
         return found
     wanted = to_enum(Dtype, dtype)
     if found == wanted or code in ("B", "b", "c"):
         return wanted
     if wanted == Dtype.DBLP_BFLOAT16 and code in ("H", "h"):
         return wanted
-    raise TypeError(f"elements of format {view.format!r} are not {wanted.name}")
+    raise TypeError(f"format {view.format!r} of the buffer does not match {wanted.name}")
 
 
 def _attr(**a: Any) -> Any:
-    """struct dblp_comm_attr, and what it points to"""
+    """struct dblp_comm_attr of the keywords of Comm()."""
     attr = _c.CommAttr(size=ctypes.sizeof(_c.CommAttr))
     for name in ("rank", "nranks"):
         value = a[name]
@@ -281,7 +285,7 @@ def _attr(**a: Any) -> Any:
 
 
 class _Store:
-    """Two callables of the program as kv_set() and kv_get()."""
+    """Two callables of the program as kv_set() and kv_get() of struct dblp_comm_attr."""
 
     def __init__(self, kv: KV) -> None:
         self.put, self.get = kv
@@ -300,7 +304,7 @@ class _Store:
         try:
             self.put(key.decode(), ctypes.string_at(value, n))
             return 0
-        except BaseException as e:  # it must not go through C
+        except BaseException as e:  # must not pass through C
             return self._fail(e)
 
     def _get(self, _kv: Any, key: bytes, value: int, n: Any) -> int:
@@ -309,7 +313,7 @@ class _Store:
             if data is None:
                 return -errnos.EAGAIN
             if len(data) > n[0]:
-                raise ValueError(f"the store has {len(data)} bytes at {key!r}, not {n[0]} at most")
+                raise ValueError(f"the store has {len(data)} bytes for {key!r}, more than {n[0]}")
             ctypes.memmove(value, bytes(data), len(data))
             n[0] = len(data)
             return 0
@@ -318,9 +322,9 @@ class _Store:
 
 
 def _why_not_open(error: int, a: Any) -> str:
-    """What is wrong with the attributes, if that can be seen here"""
+    """The reason why dblp_comm_open() failed, if the attributes show it; else an empty string."""
     if error == -errnos.EAFNOSUPPORT and (a["transport"] != "dblp" or os.path.exists("/sys/module/dblp")):
-        return "this kernel has no IPv6, which an address needs"
+        return "the kernel has no IPv6, which an address needs"
     if error != -errnos.EINVAL:
         return ""
     env = os.environ
@@ -330,20 +334,20 @@ def _why_not_open(error: int, a: Any) -> str:
         if a[name] is None and not any(v in env for v in variables):
             return f"{name} is not given, and the environment has none of {', '.join(variables)}"
     if a["rank"] is not None and a["nranks"] is not None and a["rank"] >= a["nranks"]:
-        return f"there is no rank {a['rank']} of {a['nranks']}"
+        return f"rank {a['rank']} is out of range: nranks is {a['nranks']}"
     if a["rendezvous"] in (None, "env") and "MASTER_ADDR" not in env:
         return "no rendezvous is given, and the environment has no MASTER_ADDR"
     if not (a["transport"] in ("dblp", "tcp") or a["transport"].startswith("tcp:")):
         return f"transport {a['transport']!r} is neither 'dblp', 'tcp' nor 'tcp:CC'"
     if a["message_bytes"] % 8:
-        return f"message_bytes {a['message_bytes']} is no multiple of 8"
+        return f"message_bytes {a['message_bytes']} is not a multiple of 8"
     return ""
 
 
 def _call(function: Callable[[], None]) -> None:
     """
-    Call what may take long. In the main thread signals would have to wait for it, so
-    there another one does it; if this one is interrupted, that goes on alone.
+    Call a function that may take long. The main thread calls it in another thread, because
+    signals are handled only between two calls. If a signal handler raises, the call continues.
     """
     if threading.current_thread() is not threading.main_thread():
         function()
@@ -354,7 +358,7 @@ def _call(function: Callable[[], None]) -> None:
 
 
 class _Opening:
-    """A communicator that is being opened, perhaps by a thread that nobody waits for."""
+    """A communicator that is being opened; after abandon() it is closed as soon as it is open."""
 
     def __init__(self, attr: Any) -> None:
         self.attr = attr
@@ -367,7 +371,7 @@ class _Opening:
     def run(self) -> None:
         self.error = _c.lib.dblp_comm_open(ctypes.byref(self.handle), ctypes.byref(self.attr))
         if self.error:
-            # It is this thread's
+            # The library keeps the reason per thread
             self.why = _c.lib.dblp_comm_why(None).decode(errors="replace")
         self._end(over=True)
 
@@ -385,45 +389,45 @@ class _Opening:
 
 class Comm:
     """
-    A fixed number of processes that carry out operations together.
+    A communicator: a fixed number of processes that carry out operations together.
 
-    rank, nranks: which one this is of how many; None: what RANK and WORLD_SIZE of the
-        environment say, or what Open MPI, PMI and Slurm set instead.
-    rendezvous: where rank 0 is to be found: "tcp://HOST:PORT", "file:PATH"; "env" or
-        None: MASTER_ADDR, and DBLP_PORT or the port behind MASTER_PORT; or two callables
-        set(key: str, value: bytes) and get(key: str) -> bytes, or None if there is
-        nothing yet: get is then called again.
-    transport: "dblp", "tcp", or "tcp:CC" with that congestion control; None: what
-        DBLP_TRANSPORT of the environment says, else "dblp". Nothing falls back to
-        something else.
-    devices: names of network devices for the levels of an algorithm.
-    job: number of the job that sockets of "dblp" are in, 0: none; None: what DBLP_JOB of
-        the environment says, else none.
-    epoch: which attempt of the job this is: older ones are refused.
-    join_ms, timeout_ms, keepalive_ms: milliseconds: to wait for all ranks (0: DBLP_JOIN_MS
-        of the environment, else 60000), a host may be silent (0: DBLP_TIMEOUT_MS, else
-        5000), between two questions to it (0: 1000).
-    message_bytes: the most bytes of a message, a multiple of 8; 0: 1 MiB.
-    lanes: connections of their own for elements that matter more or less, see Lane; by the
-        first one goes what operations do not give to others. None: one.
-    secret: 32 hexadecimal digits that all ranks know, and nobody else: only who knows them
-        can join. None: what the file DBLP_SECRET_FILE of the environment has, else none.
-    ports: "40000-40100": ports to listen at for data; None: DBLP_PORTS of the environment,
-        else any.
-    bind: rank 0: address to listen at; None: DBLP_BIND of the environment, else all.
-    operation_ms: milliseconds that an operation may take, after which the communicator
-        fails and names the ranks that have not begun it (RankError, ETIMEDOUT); 0:
-        DBLP_OPERATION_MS of the environment, else for ever.
+    rank, nranks: number of this rank, 0 ... nranks - 1, and number of ranks. None: RANK and
+        WORLD_SIZE of the environment, or the variables of Open MPI, PMI or Slurm.
+    rendezvous: how to find rank 0: "tcp://HOST:PORT" or "file:PATH". "env" or None: MASTER_ADDR
+        of the environment, and DBLP_PORT or the port after MASTER_PORT. Or a pair of callables,
+        set(key: str, value: bytes) and get(key: str) -> bytes; get returns None if there is no
+        value yet, and is then called again.
+    transport: "dblp", "tcp", or "tcp:CC" with congestion control CC. None: DBLP_TRANSPORT of the
+        environment, else "dblp". There is no fallback to another transport.
+    devices: names of network devices, a list or a comma-separated str: level l of an algorithm
+        uses the l-th one, modulo their number. None: chosen by routes.
+    job: number of the job of "dblp" sockets; 0: none. None: DBLP_JOB of the environment, else none.
+    epoch: number of this attempt of the job: ranks with a lower one are refused.
+    join_ms: milliseconds to wait until all ranks have joined; 0: DBLP_JOIN_MS of the
+        environment, else 60000.
+    timeout_ms: milliseconds that a host may be silent until its ranks have failed; 0:
+        DBLP_TIMEOUT_MS of the environment, else 5000.
+    keepalive_ms: milliseconds between two keepalives to a host; 0: 1000.
+    message_bytes: maximum bytes of a message, a multiple of 8; 0: 1 MiB.
+    lanes: see Lane; elements that an operation assigns to no lane use the first one. None: one
+        lane with default values.
+    secret: 32 hexadecimal digits that all ranks share: a process without them cannot join. None:
+        the first line of the file that DBLP_SECRET_FILE of the environment names, else no secret.
+    ports: range of ports to listen at for data, such as "40000-40100". None: DBLP_PORTS of the
+        environment, else any free port.
+    bind: address that rank 0 listens at. None: DBLP_BIND of the environment, else all addresses.
+    operation_ms: milliseconds that an operation may take; 0: DBLP_OPERATION_MS of the
+        environment, else no limit. After that the communicator fails, with a RankError
+        (ETIMEDOUT) that names the ranks that have not begun the operation.
 
-    Waits until all ranks have come. Raises OSError or a subclass of it with the reason
-    (TimeoutError: not all have come), what a callable raises, ValueError and TypeError
-    for arguments that cannot be.
+    Waits until all ranks have joined. Raises OSError or a subclass with the reason
+    (TimeoutError: not all ranks have joined), any exception of the callables, and ValueError or
+    TypeError for invalid arguments.
 
-    Operations begin in the same order, with the same attributes, on all ranks; threads
-    may use a communicator at the same time. As a context manager it is closed at the
-    end, and aborted before if there was an exception, so that other ranks do not wait.
-    One that is dropped, or left at the end of the program, is closed. A child made by
-    fork() has none of them.
+    All ranks begin the same operations, in the same order, with the same attributes. Several
+    threads may use a communicator at the same time. A `with` statement closes it at the end; an
+    exception aborts it first, so that other ranks do not wait. A communicator is also closed
+    when it is dropped and at the end of the program. After fork() the child has no communicators.
     """
 
     def __init__(self, rank: Optional[int] = None, nranks: Optional[int] = None,
@@ -441,7 +445,7 @@ class Comm:
                      devices=devices, job=job, epoch=epoch, join_ms=join_ms, timeout_ms=timeout_ms,
                      keepalive_ms=keepalive_ms, message_bytes=message_bytes, lanes=lanes, secret=secret,
                      ports=ports, bind=bind, operation_ms=operation_ms)
-        #: Number of the job that its sockets are in, 0: none
+        #: Number of the job of its sockets; 0: none
         self.job = job
         #: Number of its lanes
         self.lanes = len(lanes or ()) or 1
@@ -474,11 +478,11 @@ class Comm:
         _all.add(self)
         tell("opened", self.describe())
 
-    # An exception of a signal can come between any two lines: so who is there is a member
-    # of a set, and who waits for an operation is written down there, not counted or locked
+    # A signal handler may raise between any two lines. So calls in progress are members of a
+    # set, and an operation has its waiter as a field: a counter or lock could stay behind.
 
     def _with_handle(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call the library; the handle is not freed meanwhile."""
+        """Call the library; close() frees the handle only after the call. Raises _Closed."""
         user = object()
         try:
             with self._cond:
@@ -493,7 +497,7 @@ class Comm:
                 self._cond.notify_all()
 
     def _collect(self, op: _Op, seconds: float) -> bool:
-        """Has it ended? Waits for it if nobody does, else for who does."""
+        """Has the operation ended? Waits up to `seconds`; only one thread at a time waits in the library."""
         me = object()
         try:
             with self._cond:
@@ -505,7 +509,7 @@ class Comm:
                 op.req, int(seconds * 1000 + 0.999), ctypes.byref(op.result),
                 ctypes.sizeof(op.result)))
         except _Closed:
-            # Whoever closes it ends all operations
+            # close() ends all operations
             with self._cond:
                 self._cond.wait_for(lambda: op.ended, seconds)
         finally:
@@ -521,7 +525,7 @@ class Comm:
         return op.ended
 
     def _reap(self) -> None:
-        """Forget dropped operations that have ended: two for each one that begins, so that they end."""
+        """Free up to two dropped operations that have ended. Each new operation does, so few are left."""
         for _ in range(min(2, len(self._dropped))):
             op = self._dropped.popleft()
             if op in self._ops and not self._collect(op, 0):
@@ -531,7 +535,7 @@ class Comm:
 
     def _begin(self, function: Callable[..., int], address: int, count: int, how: _c.Op,
                keep: Any) -> Request:
-        """Of `count` elements at `address`; `keep` keeps them there."""
+        """Begin an operation on `count` elements at `address`, which stay valid as long as `keep` lives."""
         return self._submit(function, (address, count, ctypes.byref(how)), keep)
 
     def _submit(self, function: Callable[..., int], args: Tuple[Any, ...], keep: Any) -> Request:
@@ -554,41 +558,41 @@ class Comm:
 
     def allreduce(self, buf: Any, dtype: Union[Dtype, int, str, None] = None, op: Op = Op()) -> Request:
         """
-        Begin to sum a vector over all ranks; wait() of what it returns ends that.
+        Begin to sum a vector over all ranks. Returns a Request; its wait() returns the Result.
 
-        buf: anything with a writable, contiguous buffer of any shape, such as a numpy
-            array or an array.array: this rank's contribution, then the sum, in place.
-            The same number of elements on all ranks.
-        dtype: of its elements; None: what the buffer says (float16, float32, float64,
-            int32 or int64). "bfloat16" of a buffer of 16-bit integers, and any type of
-            one of bytes.
-        op: how, the same on all ranks.
+        buf: a writable, contiguous buffer of any shape, such as a numpy array or an array.array:
+            the contribution of this rank, then the sum, in place. All ranks pass the same
+            number of elements.
+        dtype: type of the elements, see Dtype. None: the format of the buffer (float16,
+            float32, float64, int32 or int64). A buffer of 16-bit integers may be "bfloat16", a
+            buffer of bytes any type.
+        op: attributes of the operation, the same on all ranks.
 
-        Raises TypeError and ValueError for what cannot be, RankError if a rank has
-        failed, another OSError with the reason; then nothing has begun.
+        Raises TypeError or ValueError for invalid arguments, RankError if a rank has failed, or
+        another OSError with the reason. Then the operation has not begun.
         """
         return self._begin_buffer(_c.lib.dblp_allreduce, buf, dtype, op)
 
     def reduce_scatter(self, buf: Any, dtype: Union[Dtype, int, str, None] = None,
                        op: Op = Op()) -> Request:
         """
-        As allreduce(), but only the elements that owned() names become the sum, the
-        rest whatever it may be.
+        As allreduce(), but only the elements in owned() become the sum; the others have
+        undefined values.
         """
         return self._begin_buffer(_c.lib.dblp_reduce_scatter, buf, dtype, op)
 
     def allgather(self, buf: Any, dtype: Union[Dtype, int, str, None] = None,
                   op: Op = Op()) -> Request:
         """
-        Give all ranks all parts of a vector: the elements that owned() names are this
-        rank's, the rest is filled. Nothing is lost. Arguments as for allreduce().
+        Give all ranks all parts of a vector: each rank contributes the elements in owned(), and
+        the others are filled. Without keep of `op` nothing is lost. Arguments as for allreduce().
         """
         return self._begin_buffer(_c.lib.dblp_allgather, buf, dtype, op)
 
     def reduce(self, buf: Any, dtype: Union[Dtype, int, str, None] = None, op: Op = Op()) -> Request:
         """
-        As allreduce(), but only the rank `root` of op gets the sum; the vectors of others
-        become whatever it may be.
+        As allreduce(), but only the rank `root` of `op` gets the sum; the vectors of other ranks
+        have undefined values afterwards.
         """
         vector = _Vector(buf, dtype)
         return self._begin(_c.lib.dblp_reduce, vector.address, vector.count,
@@ -596,11 +600,11 @@ class Comm:
 
     def broadcast(self, buf: Any, root: int = 0) -> Request:
         """
-        Give all ranks the bytes that the rank `root` has; nothing is lost.
+        Copy the bytes of the rank `root` to all ranks; nothing is lost. Returns a Request.
 
-        buf: anything with a writable, contiguous buffer, with as many bytes on all ranks.
+        buf: a writable, contiguous buffer with the same number of bytes on all ranks.
 
-        Raises what allreduce() does.
+        Raises the exceptions of allreduce().
         """
         vector = _Bytes(buf)
         return self._begin(_c.lib.dblp_broadcast, vector.address, vector.count,
@@ -608,42 +612,48 @@ class Comm:
 
     def barrier(self, timeout: Optional[float] = None) -> None:
         """
-        Wait until all ranks have called this, for `timeout` seconds at most; None: for
-        ever. Raises what Request.wait() does.
+        Wait until all ranks have called this.
+
+        timeout: seconds; None: no limit. Raises the exceptions of Request.wait().
         """
         self._submit(_c.lib.dblp_barrier, (), None).wait(timeout)
 
     def send(self, buf: Any, to: int) -> Request:
         """
-        Begin to send bytes to the rank `to`, which has to receive as many; nothing is
-        lost. They are received in the order of sending. Other operations may begin before
-        or after that on either rank.
+        Begin to send bytes to the rank `to`, which must receive the same number; nothing is
+        lost. Returns a Request. Buffers are received in the order of sending. The order among
+        other operations need not be the same on both ranks.
 
-        buf: anything with a contiguous buffer. One that can be written to must not be
-            changed until the end.
+        buf: a contiguous buffer. It is copied if it is read-only; otherwise it must not change
+            until the end.
 
-        Raises what allreduce() does.
+        Raises the exceptions of allreduce().
         """
         return self._pair(_c.lib.dblp_comm_send, _Bytes(buf, False), number("to", to))
 
     def recv(self, buf: Any, source: int) -> Request:
         """
-        Begin to receive the bytes that the rank `source` sends, as many as the writable,
-        contiguous buffer has: see send(). The communicator fails (RankError, EPROTO) if
-        they are more or less.
+        Begin to receive bytes that the rank `source` sends, see send(). Returns a Request.
+
+        buf: a writable, contiguous buffer with the number of bytes that are sent. The
+            communicator fails (RankError, EPROTO) if the sender sends more or fewer.
         """
         return self._pair(_c.lib.dblp_comm_recv, _Bytes(buf), number("source", source))
 
     def _pair(self, function: Callable[..., int], data: _Bytes, rank: int) -> Request:
         if rank == self.rank or rank >= self.nranks:
-            raise ValueError(f"there is no other rank {rank} of {self.nranks}")
+            raise ValueError(f"rank {rank} is not another one of {self.nranks} ranks")
         return self._submit(function, (data.address, data.count, Dtype.DBLP_UINT8, rank), data)
 
     def owned(self, count: int, op: Op = Op()) -> List[range]:
         """
-        Which elements of a vector of `count` this rank owns: none, one range, or with
-        "bcube" one for each level; with parts of each lane as many, cut where its parts
-        are not side by side. Of a reduce_scatter() or allgather() with the same op.
+        The elements that this rank owns in a reduce_scatter() or allgather() with the same `op`:
+        a list of ranges.
+
+        count: elements of the vector.
+
+        The list has at most one range, with "bcube" one for each level. With parts it has as
+        many for each lane, and more where parts of a lane are not adjacent.
         """
         number("count", count, 0, 1 << 48)
         how = op.to_c(Dtype.DBLP_INT32)
@@ -658,18 +668,21 @@ class Comm:
             raise os_error(n, _BEGIN_REASONS)
         return n
 
-    # What is kept for a key
+    # State of a key
 
     def _residual(self, function: Any, key: int, dtype: Dtype, address: int, count: int) -> int:
         return int(self._with_handle(function, number("key", key, 0, (1 << 64) - 1), dtype, address, count))
 
     def residual(self, key: int, buf: Any, dtype: Union[Dtype, int, str, None] = None) -> bool:
         """
-        Copy the residual of a key into `buf`, as long as its vector: contributions of this
-        rank that were lost or pruned, which the next operation with this key adds to its
-        vector. For a checkpoint. False: nothing is kept for the key.
+        Copy the residual of a key into `buf`, for a checkpoint: contributions of this rank that
+        were lost or pruned, and that the next operation with this key adds to its vector.
 
-        When a loss scale changes, multiply the residual by the ratio, and set it.
+        buf: a writable, contiguous buffer with the type and number of elements of the vector.
+
+        Returns False if the key has no residual. When a loss scale changes, multiply the
+        residual by the ratio of new to old, and set it. Raises OSError (EBUSY) if the last
+        operation with the key has not ended.
         """
         v = _Vector(buf, dtype)
         error = self._residual(_c.lib.dblp_residual_get, key, v.dtype, v.address, v.count)
@@ -678,22 +691,22 @@ class Comm:
         return not error
 
     def set_residual(self, key: int, buf: Any, dtype: Union[Dtype, int, str, None] = None) -> None:
-        """Set the residual of a key, which may be new; what is not finite becomes 0."""
+        """Set the residual of a key, which may be new. Infinities and NaNs become 0. See residual()."""
         v = _Vector(buf, dtype)
         error = self._residual(_c.lib.dblp_residual_set, key, v.dtype, v.address, v.count)
         if error:
             raise os_error(error, _BEGIN_REASONS)
 
     def forget(self, key: int) -> None:
-        """Free what is kept for a key: residual and saved budget."""
+        """Free the state of a key: its residual and its saved budget."""
         error = self._with_handle(_c.lib.dblp_key_forget, number("key", key, 0, (1 << 64) - 1))
         if error:
             raise os_error(error, _BEGIN_REASONS)
 
     def ended(self) -> List[Request]:
         """
-        Requests that have ended since they were last asked. For who polls fileno(),
-        which is then not readable until the next one ends.
+        Requests that have ended, and whose end no wait(), done() or ended() has reported yet.
+        For programs that poll fileno(), which is then not readable until the next request ends.
         """
         found = []
         for op in list(self._ops):
@@ -702,31 +715,31 @@ class Comm:
                 found.append(request)
         return found
 
-    # What it is
+    # Properties
 
     @property
     def rank(self) -> int:
-        """Which rank this is: 0 ... nranks - 1."""
+        """Number of this rank: 0 ... nranks - 1."""
         return int(self._with_handle(_c.lib.dblp_comm_rank))
 
     @property
     def nranks(self) -> int:
-        """How many ranks there are."""
+        """Number of ranks."""
         return int(self._with_handle(_c.lib.dblp_comm_nranks))
 
     def describe(self) -> str:
-        """One line that says what is in use."""
+        """One line of text: rank, epoch, transport and addresses in use."""
         return bytes(self._with_handle(_c.lib.dblp_comm_describe)).decode(errors="replace")
 
     def stats(self) -> Stats:
-        """Counters of what was refused, and of what came late."""
+        """Counters of refused connections and late messages."""
         stats = _c.CommStats()
         self._with_handle(_c.lib.dblp_comm_stats, ctypes.byref(stats), ctypes.sizeof(stats))
         return Stats(stats.strangers, stats.versions, stats.stale, stats.late)
 
     @property
     def error(self) -> Optional[RankError]:
-        """Which rank has failed, and why; None: it works."""
+        """The failure of the communicator; None if it has not failed."""
         rank = ctypes.c_int32(-1)
         error = self._with_handle(_c.lib.dblp_comm_error, ctypes.byref(rank))
         return self._rank_error(rank.value, -error) if error else None
@@ -742,22 +755,22 @@ class Comm:
 
     def fileno(self) -> int:
         """
-        A file descriptor for select() and asyncio: readable while there are requests that
-        have ended and that neither wait(), done() nor ended() was called for since.
+        A file descriptor for select() and asyncio. It is readable while a request has ended
+        for which wait(), done() or ended() was not called since.
         """
         return int(self._with_handle(_c.lib.dblp_comm_fd))
 
-    # Its end
+    # End
 
     def abort(self, error: int = errnos.ECANCELED) -> None:
-        """Let it fail on all ranks, with this rank and the positive errno `error`."""
+        """Make all ranks fail, with a RankError of this rank and `error`, a positive errno."""
         self._with_handle(_c.lib.dblp_comm_abort, number("error", error, 1, 4095))
 
     def close(self) -> None:
         """
-        Leave. Operations that have not ended are given up (ECANCELED): others fail if
-        they need this rank. It is aborted if threads are waiting for some. May be called
-        again.
+        Leave the communicator. Unfinished operations end with ECANCELED, and other ranks fail
+        if they need this rank. If a thread is waiting for an operation, the communicator is
+        aborted. May be called again.
         """
         with self._closing:
             if self._handle is None:
@@ -782,7 +795,7 @@ class Comm:
             self._cond.notify_all()
 
     def _after_fork(self) -> None:
-        """In a child: the library has closed all of it there."""
+        """In the child of a fork(): the library has closed the communicator there."""
         self._handle = None
         self._cond = threading.Condition()
         self._closing = threading.Lock()
@@ -808,7 +821,7 @@ class Comm:
 
 _tally = Tally()
 _all: weakref.WeakSet[Comm] = weakref.WeakSet()
-#: Strong references: whoever is interrupted while it closes must not be freed
+#: Strong references: a communicator must not be freed if a signal interrupts its close()
 _leaving: Set[Comm] = set()
 
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """
-Enumerations of libdblp's headers, with the names that they have there.
+Enumerations of libdblp's headers, with the same names.
 
-Where a function takes one of them, it takes the last part of the name in small letters,
-too: algo="ring" is Algo.DBLP_RING.
+Functions also take the last part of a name in small letters: algo="ring" is Algo.DBLP_RING.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Type, TypeVar, Union
 
 
 class Dtype(IntEnum):
-    """Type of an element; sums of 16 bits are rounded to nearest, those of integers wrap."""
+    """Type of an element. Sums of 16-bit floats are rounded to nearest; sums of integers wrap."""
 
     DBLP_FLOAT32 = 0
     DBLP_FLOAT16 = 1
@@ -31,7 +30,7 @@ class Dtype(IntEnum):
 
 
 class Rule(IntEnum):
-    """What is made of a sum that lacks contributions."""
+    """How to complete sums that lack contributions, see Op."""
 
     DBLP_BUBBLE = 0
     DBLP_RESCALE = 1
@@ -98,4 +97,4 @@ def to_enum(kind: Type[_E], value: Union[_E, int, str]) -> _E:
             return names[value]
     elif isinstance(value, int) and not isinstance(value, bool) and value in set(kind):
         return kind(value)
-    raise ValueError(f"{kind.__name__.lower()} {value!r} is none of {', '.join(names)}")
+    raise ValueError(f"{kind.__name__.lower()} {value!r} is not one of {', '.join(names)}")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """
-Signals for all processes below this one, and their end if this one is killed: for dblp.run.
+Signals to all descendants, and their end if this process is killed: for dblp.run.
 
-A process that starts ranks is a child subreaper: a descendant whose parent ends becomes its
-child, also in a session of its own. guard() puts a second subreaper above it. When one of
-the two is killed, the other one ends all descendants.
+A process that starts ranks is a child subreaper: a descendant whose parent has ended becomes
+its child, also in a session of its own. guard() puts a second subreaper above it. If one of the
+two is killed, the other one ends all descendants.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import sys
 import time
 from typing import Callable, Dict, List, Optional, Set
 
-#: Signals that end ranks, and others that are passed on to them
+#: Signals that end ranks, and signals that are only passed on to them
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PASSED = (signal.SIGUSR1, signal.SIGUSR2)
-#: Seconds that a process is waited for after SIGKILL
+#: Seconds to wait for the end of a process after SIGKILL
 LIMIT = 5.0
 
 #: Leaders of the process groups that this process has started, see signal_descendants()
@@ -37,7 +37,7 @@ def handled_signals() -> Set[int]:
 
 
 def signal_name(number: int) -> str:
-    """SIGTERM for 15."""
+    """The name of a signal, such as SIGTERM for 15."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -45,7 +45,7 @@ def signal_name(number: int) -> str:
 
 
 def die_with(parent: int) -> Callable[[], None]:
-    """For a child of `parent`: get SIGTERM when that ends."""
+    """A preexec_fn for a child of `parent`: the child gets SIGTERM when `parent` ends."""
     def in_child() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != parent:
@@ -54,7 +54,7 @@ def die_with(parent: int) -> Callable[[], None]:
 
 
 def _stat(pid: int) -> List[str]:
-    """Name, state, parent and so on, see proc_pid_stat(5). Raises OSError."""
+    """The fields of proc_pid_stat(5) without the first: name, state, parent, ... Raises OSError."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
         head, _, rest = f.read().rpartition(")")
     return [head.partition("(")[2], *rest.split()]
@@ -82,14 +82,14 @@ def descendants() -> Set[int]:
 
 
 def _proc_is_ours() -> bool:
-    """Does /proc show process IDs as this process sees them? In a container it may be that of the host."""
+    """Is /proc that of this PID namespace? In a container it may be that of the host."""
     with contextlib.suppress(OSError):
         return os.readlink("/proc/self") == str(os.getpid())
     return False
 
 
 def signal_descendants(number: int) -> None:
-    """Send all descendants a signal; where these cannot be seen, the process groups of `leaders`."""
+    """Send a signal to all descendants, or to the process groups of `leaders` if /proc does not show them."""
     if not _proc_is_ours():
         for pid in leaders:
             with contextlib.suppress(OSError):
@@ -100,7 +100,7 @@ def signal_descendants(number: int) -> None:
         with contextlib.suppress(OSError):
             fd = os.pidfd_open(pid)
             try:
-                # The number may be that of another process by now
+                # The process ID may have been reused
                 if _parent(pid) in family:
                     signal.pidfd_send_signal(fd, number)
             finally:
@@ -108,7 +108,7 @@ def signal_descendants(number: int) -> None:
 
 
 def _childless() -> bool:
-    """Reap all children that have ended. Were they the last ones?"""
+    """Reap all children that have ended. Is no child left?"""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -118,7 +118,7 @@ def _childless() -> bool:
 
 
 def _ended_within(seconds: float, number: int) -> bool:
-    """Send the signal to all descendants until none is left, as they may start others. Is none left?"""
+    """Send a signal to all descendants, which may start more, until none is left. Is none left in time?"""
     end = time.monotonic() + seconds
     while not _childless():
         if time.monotonic() >= end:
@@ -137,7 +137,7 @@ def kill_all() -> List[str]:
         with contextlib.suppress(OSError):
             name, state = _stat(pid)[:2]
             lines.append(f"process {pid} ({name}, state {state}) has not ended {LIMIT:g} s after SIGKILL "
-                         "and is left behind")
+                         "and is left running")
     return lines
 
 
@@ -156,10 +156,9 @@ def adopt() -> None:
 
 def guard(grace: float) -> Optional[int]:
     """
-    Fork. In the child, which has a session of its own, this returns None with
-    handled_signals() and SIGCHLD blocked. In the parent it passes these signals on to the
-    child and returns the exit status of the child. If the child was killed, it ends the
-    child's descendants first.
+    Fork. Returns None in the child, which has a session of its own, with handled_signals() and
+    SIGCHLD blocked. The parent passes these signals on to the child and returns the exit status
+    of the child. If the child was killed, the parent first ends the child's descendants.
 
     grace: seconds between SIGTERM and SIGKILL.
     """
@@ -186,5 +185,6 @@ def guard(grace: float) -> Optional[int]:
         return os.WEXITSTATUS(status)
     _end_all(grace)
     killed = os.WTERMSIG(status)
-    sys.stderr.write(f"dblp-run: the process that ran the ranks was killed by {signal_name(killed)}: they were ended\n")
+    sys.stderr.write(f"dblp-run: the process that started the ranks was killed by {signal_name(killed)}: "
+                     "all ranks were ended\n")
     return 128 + killed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""What programs tell the kernel about the job that they belong to."""
+"""Reports of programs to the kernel about their job."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from .units import number
 
 _REASONS = {
     errnos.ENOENT: "there is no such job",
-    errnos.EPERM: "the job is another user's",
-    errnos.EAFNOSUPPORT: "there is no AF_DBLP (is the module loaded?)",
+    errnos.EPERM: "the job belongs to another user",
+    errnos.EAFNOSUPPORT: "the kernel has no AF_DBLP (is the module loaded?)",
 }
 
 
 def report_norm(job: int, norm: float) -> None:
     """
-    Report the norm of a gradient to the detector of a job: if that is on, the job is in
-    the phase that follows from the norm when this returns, with all its sockets.
+    Report the norm of a gradient to the detector of a job. If the detector is on, the job and
+    its sockets are in the phase that follows from the norm when this returns.
 
-    job: its number, in the network namespace of this thread.
-    norm: at least 0, less than 2^32.
+    job: number of the job in the network namespace of this thread.
+    norm: 0 <= norm < 2^32.
 
-    Once for each time that the detector's rule is to be applied, such as an epoch, by one
-    of the programs of the job on this machine: the same norm once more looks like calm.
+    One of the programs of the job on this machine reports, once per application of the
+    detector's rule, such as once an epoch. A repeated norm looks like a training that no longer
+    changes.
 
-    Raises ValueError for a norm that cannot be (scale all of them if it is too large),
-    OSError with the reason; then nothing has changed.
+    Raises ValueError for an invalid norm (scale all norms if it is too large), or OSError with
+    the reason; then nothing has changed.
     """
     error = _c.lib.dblp_job_norm(number("job", job), float(norm))
     if error in (-errnos.EINVAL, -errnos.ERANGE):
@@ -42,7 +43,7 @@ def report_norm(job: int, norm: float) -> None:
 
 
 def _host() -> bytes:
-    """Eight bytes that differ between kernels and network namespaces, as jobs do."""
+    """Eight bytes that identify the kernel and the network namespace, which have jobs of their own."""
     with open("/proc/sys/kernel/random/boot_id", "rb") as f:
         boot = f.read()
     namespace = os.stat("/proc/self/ns/net")
@@ -51,8 +52,8 @@ def _host() -> bytes:
 
 def first_of_host(comm: Comm) -> bool:
     """
-    Is this the first one of the ranks whose job is the same one of the kernel? That one
-    reports norms. All ranks have to ask, at the same place among their operations.
+    Is this rank the first one on its kernel and network namespace? That rank reports norms.
+    All ranks must call this at the same place among their operations.
     """
     hosts = array.array("i", bytes(8 * comm.nranks))
     hosts[2 * comm.rank:2 * comm.rank + 2] = array.array("i", _host())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Lanes: elements that matter more than others go by connections of their own."""
+"""Lanes: connections of their own for elements that matter more or less than others."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ Part = Tuple[range, int]
 
 class Lane(NamedTuple):
     """
-    Connections of their own, one to each peer. Other ranks give the same.
+    A lane: a connection of its own to each peer. The same on all ranks.
 
-    budget: share of contributions that may be lost, as Op has it, or None: that
-        of operations; where that is 0 nothing is lost. policy: the same.
-    priority: SO_PRIORITY of its sockets. tos: TOS byte of its data, a multiple of 4.
-    ect: False: queues that mark congestion drop its data instead ("dblp" only).
-    large: only this share of the elements of each message goes by this lane, those that are
-        largest, by blocks: "20%", "200000ppm" or ppm. The others go by lane `rest`.
+    budget: share of contributions that may be lost, as in Op. None: that of the operation. If
+        that of the operation is 0, nothing is lost.
+    policy: close policy, as in Op. None: that of the operation.
+    priority: SO_PRIORITY of the sockets; above 6 it needs CAP_NET_ADMIN.
+    tos: TOS byte of the data, 0 ... 252, a multiple of 4.
+    ect: False: data is not ECT(0), so queues that mark drop it instead ("dblp" only).
+    large: share of the elements of each message that uses this lane: "20%", "200000ppm" or ppm.
+        These are the blocks with the largest elements; the others use lane `rest`. 0: all
+        elements use this lane.
+    rest: number of a lane without `large`.
     """
 
     budget: Union[str, int, None] = None
@@ -34,11 +38,11 @@ class Lane(NamedTuple):
 
 
 class LaneResult(NamedTuple):
-    """What became of a lane: as Result has it, of what should have come by it."""
+    """Result of a lane: the fields of Result, for the data of this lane."""
 
     asked: int
     missing: int
-    #: Nanoseconds until nothing of it was left to be done; 0: it had nothing
+    #: Nanoseconds until this lane had nothing left to do; 0: it had no data
     ns: int
 
 
@@ -57,35 +61,35 @@ def _lane(lane: Lane) -> Any:
 
 
 def lane_array(lanes: Sequence[Lane]) -> Any:
-    """struct dblp_lane of each"""
+    """Array of struct dblp_lane. Raises TypeError or ValueError for invalid lanes."""
     for i, lane in enumerate(lanes):
         for name in "priority", "tos", "rest":
             value = getattr(lane, name)
             if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name} of lane {i} is an int, not {value!r}")
+                raise TypeError(f"{name} of lane {i} must be an int, not {value!r}")
             if not 0 <= value <= 0xffffffff:
-                raise ValueError(f"{name} of lane {i} is {value}")
+                raise ValueError(f"{name} of lane {i} is {value}, not within 0 ... 4294967295")
         if lane.tos > 0xfc or lane.tos % 4:
-            raise ValueError(f"tos of lane {i} is {lane.tos}, no multiple of 4 up to 252")
+            raise ValueError(f"tos of lane {i} is {lane.tos}, not a multiple of 4 up to 252")
         if parse_budget(lane.large) and not (lane.rest < len(lanes) and
                                              not parse_budget(lanes[lane.rest].large)):
-            raise ValueError(f"the rest of lane {i} has no lane of its own, which takes all of it")
+            raise ValueError(f"rest of lane {i} is {lane.rest}, not a lane without large")
     return (_c.Lane * len(lanes))(*map(_lane, lanes))
 
 
 def part_array(parts: Iterable[Part]) -> Any:
-    """struct dblp_lane_part of each"""
+    """Array of struct dblp_lane_part. Raises ValueError for gaps and overlaps."""
     found = []
     at = 0
     for elements, lane in parts:
         if elements.step != 1 or not elements:
-            raise ValueError(f"{elements} are no elements side by side")
+            raise ValueError(f"{elements} is empty or has a step")
         if elements.start > at:
             raise ValueError(f"elements {at} ... {elements.start - 1} are in no part")
         if elements.start < at:
             raise ValueError(f"element {elements.start} is in two parts")
         if lane < 0:
-            raise ValueError(f"there is no lane {lane}")
+            raise ValueError(f"lane {lane} is negative")
         at = elements.stop
         found.append(_c.LanePart(first=elements.start, end=at, lane=lane))
     return (_c.LanePart * len(found))(*found)

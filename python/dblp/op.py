@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""How an operation is done: struct dblp_op of dblp_comm(3) as an object."""
+"""Attributes of an operation: struct dblp_op of dblp_comm(3) as an object."""
 
 from __future__ import annotations
 
@@ -16,47 +16,46 @@ from .units import number, parse_budget
 @dataclasses.dataclass(frozen=True)
 class Op:
     """
-    How an operation is done, the same on all ranks. It does not change, so one object
-    serves any number of operations; dataclasses.replace() makes another one of it.
+    Attributes of an operation, the same on all ranks except for limit_ms. An Op is immutable,
+    so one object serves any number of operations; dataclasses.replace() makes a changed copy.
 
     budget: share of all contributions that may be lost: "2%", "8000ppm" or an int (ppm).
-        None: that of the phase, or of the job; without both, nothing is lost. An operator
-        may change that of sockets, unless it is 0.
-    rule: what is made of a sum that lacks contributions: "bubble": they count as zero;
-        "rescale": the sum is divided by the share that is there; "feedback": the sender
+        None: that of the phase or of the job; without both, nothing is lost. An operator may
+        change the budget of sockets, unless this is 0.
+    rule: how to complete sums that lack contributions. "bubble": they count as zero. "rescale":
+        the sum is divided by the share of contributions that arrived. "feedback": the sender
         adds them to its next vector with the same key.
     algo: "transpose", "ring", "ps", "tree", "bcube" or "average", see dblp_plan(3). None:
-        "tree" for reduce() and broadcast(), which take "tree" and "ps" only, else
-        "transpose".
-    average: divide the sum by the number of ranks.
-    policy: when messages are closed: "full", "eager" or "early", see dblp(7). None: as the
-        phase has it.
-    phase: number of a phase of the job. None: the one that the job is in.
-    key: number of a vector that is summed again and again, with the same type and number
-        of elements, for "feedback" and carry: 0 ... 2^64 - 1.
-    carry: save budget up that was not used, for later operations with this key.
-    wait_ms: milliseconds for each round, after which it goes on without contributions that
-        may be lost and of which nothing has come; 0: never.
-    limit_ms: milliseconds that it may take, after which the communicator fails (RankError,
-        ETIMEDOUT); 0: operation_ms of Comm().
-    sparse: do not send blocks of zeroes, in either direction; for vectors of which most
-        elements are zero.
-    block: with sparse: elements of a block, a power of two up to 2^20; 0: what takes the
-        fewest bytes.
-    prune: with sparse and "feedback": share of the squared norm, "1%", "10000ppm" or ppm,
-        that is not sent but added to the next vector: blocks of the least norm.
-    keep: sums may be lost, too, on their way back: of what is lost the vector keeps its
-        contribution, so ranks may differ then. For parameters; with "ps", "transpose",
-        "average" and allgather().
-    root: "ps", "tree": the rank that has the sum first.
-    server: "ps", "tree": the root contributes nothing.
-    fanin: "tree": children of a rank; 0: 2.
-    radix: "bcube", "average": digits of ranks, whose product is their number.
-    turn: "average": how often was averaged before.
-    parts: which elements go by which lane: pairs of a range and the number of a lane, in
-        order and without gaps; none: all by lane 0.
+        "tree" for reduce(), which takes only "tree" and "ps", else "transpose".
+    average: divide the sum by the number of contributions.
+    policy: when messages are closed: "full", "eager" or "early", see dblp(7). None: that of the
+        phase.
+    phase: number of a phase of the job. None: the present one.
+    key: number of a vector that is summed repeatedly, with the same type and number of
+        elements, for "feedback" and carry: 0 ... 2^64 - 1.
+    carry: save unused budget for later operations with this key.
+    wait_ms: milliseconds for each round, after which the operation continues without lossy
+        contributions of which no data has arrived; 0: no limit.
+    limit_ms: milliseconds that the operation may take, after which the communicator fails
+        (RankError, ETIMEDOUT); 0: operation_ms of Comm().
+    sparse: do not send blocks of zeroes, in either direction; for vectors that are mostly zero.
+    block: with sparse: elements of a block, a power of two up to 2^20; 0: the size that takes
+        the fewest bytes.
+    prune: with sparse and "feedback": share of the squared norm of each message ("1%",
+        "10000ppm" or ppm) that is not sent: blocks of the least norm. The next vector gets them.
+    keep: sums may be lost too, on their way from their owner. The vector keeps its old value for
+        a lost sum, so ranks may differ. For parameters, with "ps", "transpose", "average" and
+        allgather().
+    root: with "ps" and "tree": rank that gets the sum first.
+    server: with "ps" and "tree": the root contributes nothing.
+    fanin: with "tree": children of a rank; 0: 2.
+    radix: with "bcube" and "average": radices of the digits of rank numbers; their product is
+        the number of ranks.
+    turn: with "average": number of earlier averages.
+    parts: lanes of elements: pairs of a range and the number of a lane, in order and without
+        gaps; empty: lane 0 for all.
 
-    Raises ValueError and TypeError for what cannot be.
+    Raises ValueError or TypeError for invalid values.
     """
 
     budget: Union[str, int, None] = None
@@ -86,7 +85,7 @@ class Op:
         self.to_c(Dtype.DBLP_INT32)
 
     def to_c(self, dtype: Dtype, algo: Algo = Algo.DBLP_TRANSPOSE) -> _c.Op:
-        """struct dblp_op for elements of a type; `algo` is that of None."""
+        """struct dblp_op for elements of `dtype`; `algo` is the default algorithm."""
         op = _c.Op(size=ctypes.sizeof(_c.Op), dtype=dtype, key=number("key", self.key, 0, (1 << 64) - 1),
                    rule=to_enum(Rule, self.rule), prune=parse_budget(self.prune),
                    algo=algo if self.algo is None else to_enum(Algo, self.algo),
@@ -95,7 +94,7 @@ class Op:
         for name in "block", "wait_ms", "limit_ms", "root", "fanin", "turn":
             setattr(op, name, number(name, getattr(self, name)))
         if len(self.radix) > _c.LEVELS_MAX:
-            raise ValueError(f"there are {len(self.radix)} radices, not {_c.LEVELS_MAX} at most")
+            raise ValueError(f"radix has {len(self.radix)} entries, more than {_c.LEVELS_MAX}")
         op.levels = len(self.radix)
         for i, value in enumerate(self.radix):
             op.radix[i] = number("radix", value)
@@ -105,7 +104,7 @@ class Op:
         return op
 
     def chosen(self) -> Dict[str, Any]:
-        """Fields that are not as they are by default, by name."""
+        """Fields that differ from their defaults, by name."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {name: value for name, value in values.items() if value != getattr(Op, name)}
 
@@ -125,5 +124,5 @@ class Op:
 
 
 def make_op(dtype: Dtype, **how: Any) -> _c.Op:
-    """struct dblp_op of the fields of Op by keyword."""
+    """struct dblp_op for elements of `dtype`; keywords are fields of Op."""
     return Op(**how).to_c(dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Which rank this process is for the launcher that has started it: for dblp.run."""
+"""The rank of this process according to its launcher: for dblp.run."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ import re
 import zlib
 from typing import Callable, Dict, Mapping, Optional
 
-#: Where rank 0 listens if nothing tells: as torchrun has it
+#: Default port of rank 0, the same as torchrun's
 PORT = 29500
-#: RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE, as launchers call them
+#: Names of RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in the environments of launchers
 NAMES = (
     ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 )
-#: What tells jobs of a launcher apart, and is the same for all ranks of one
+#: Variables that identify a job, with the same values for all its ranks
 JOBS = ("SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_NAMESPACE", "PMI_JOBID")
 
 
 def _is_step(env: Mapping[str, str]) -> bool:
-    """Did srun(1) start this process? Scripts of sbatch(1) have SLURM_PROCID too, salloc(1) a step of its own."""
+    """Did srun(1) start this process? sbatch(1) sets SLURM_PROCID too, and salloc(1) has a special step."""
     step = env.get("SLURM_STEP_ID", "")
     return step.isdecimal() and int(step) < 0xfffffff0
 
 
 def rank_of(env: Mapping[str, str]) -> Dict[str, str]:
-    """RANK, WORLD_SIZE, and if known LOCAL_RANK and LOCAL_WORLD_SIZE; nothing if this is no rank."""
+    """RANK, WORLD_SIZE, and if known LOCAL_RANK and LOCAL_WORLD_SIZE; empty if this process is not a rank."""
     for names in NAMES:
         if names[0] in env and names[1] in env and (names[0] != "SLURM_PROCID" or _is_step(env)):
-            # Of Slurm also "2(x3)": two on each of three hosts
+            # Slurm may set "2(x3)": two on each of three hosts
             values = [re.sub(r"\(x[0-9]+\)$", "", env.get(name, "")) for name in names]
             return {ours: value for ours, value in zip(NAMES[0], values) if value.isdecimal()}
     return {}
 
 
 def _first_host(hosts: str) -> str:
-    """Of a list such as node[01-03,07],other"""
+    """The first host of a list such as node[01-03,07],other"""
     return re.sub(r"\[(\w+)[^\]]*\]", r"\1", hosts).partition(",")[0]
 
 
 def _where(env: Mapping[str, str], rank: Mapping[str, str]) -> Optional[str]:
-    """Where rank 0 is"""
+    """The host of rank 0, None: unknown"""
     for name in "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST":
         if env.get(name) and (not rank or _is_step(env)):
             return _first_host(env[name])
@@ -54,22 +54,22 @@ def _where(env: Mapping[str, str], rank: Mapping[str, str]) -> Optional[str]:
 def variables(env: Mapping[str, str], address: Optional[str], port: Optional[int],
               free_port: Callable[[], int]) -> Dict[str, str]:
     """
-    Variables by which the ranks of another launcher find each other; without RANK if this
-    process is not a rank of one.
+    Variables by which ranks of another launcher find each other. They include RANK only if this
+    process is a rank.
 
-    address, port: where rank 0 listens, if that is known.
-    free_port: returns one, for a launcher that starts all ranks below this process.
+    address, port: those of rank 0, or None.
+    free_port: returns a free port; called if a launcher below this process starts all ranks.
 
-    Raises LookupError.
+    Raises LookupError if the address of rank 0 is unknown.
     """
     rank = rank_of(env)
     address = address or env.get("MASTER_ADDR") or _where(env, rank)
     if address is None:
-        raise LookupError("the launcher of this rank does not tell where rank 0 is: set --master-addr")
+        raise LookupError("the launcher of this rank does not provide the address of rank 0: set --master-addr")
     job = " ".join(env[name] for name in JOBS if name in env)
     if not port and "MASTER_PORT" in env:
         return {**rank, "MASTER_ADDR": address}
     if not port:
-        # The same for all ranks
+        # All ranks must compute the same port
         port = 20000 + zlib.crc32(job.encode()) % 6000 * 2 if job else PORT if rank else free_port()
     return {**rank, "MASTER_ADDR": address, "MASTER_PORT": str(port)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""What ranks print, on its way from their pipes to a file that may be slow: for dblp.ranks."""
+"""Copies output of ranks from their pipes to a file that may be slow: for dblp.ranks."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ import termios
 import threading
 from typing import Any, Callable, Optional, Sequence
 
-#: Bytes that are read at once. A line that is longer is printed in pieces
+#: Maximum bytes of a read. A longer line is printed in pieces
 CHUNK = 1 << 16
 
 
 class Output:
     """
-    A file that a thread of its own writes to, because a write to a terminal that is stopped
-    or to a full pipe does not return.
+    A file with a thread that writes to it, because a write to a stopped terminal or a full pipe
+    blocks.
 
-    fd: its descriptor.
-    failed: is called in the event loop with the first error of a write; no more is written.
+    fd: file descriptor.
+    failed: called in the event loop with the first error of a write; after that nothing is
+        written.
     """
 
-    #: Bytes that may wait to be written before readers of pipes wait
+    #: Pending bytes from which on readers of pipes wait
     ROOM = 1 << 16
 
     def __init__(self, fd: int, failed: Callable[[OSError], None]) -> None:
@@ -41,21 +42,21 @@ class Output:
 
     @property
     def full(self) -> bool:
-        """Are ROOM bytes or more waiting to be written?"""
+        """Are ROOM bytes or more pending?"""
         return self._pending >= self.ROOM
 
     def write(self, data: bytes) -> None:
-        """Write this after all that is waiting."""
+        """Write `data` after all pending data."""
         self._pending += len(data)
         self._queue.put(data)
 
     async def room(self) -> None:
-        """Wait until it is not full. Callers continue in the order of their calls."""
+        """Wait until the file is not full. Callers continue in the order of their calls."""
         async with self._turn:
             await self._until(self.ROOM - 1)
 
     async def drained(self) -> None:
-        """Wait until all is written."""
+        """Wait until no data is pending."""
         await self._until(0)
 
     async def _until(self, pending: int) -> None:
@@ -76,7 +77,7 @@ class Output:
             if not broken:
                 error = self._write_all(data)
                 broken = error is not None
-            # The loop may have ended
+            # The event loop may have ended
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._written, len(data), error)
 
@@ -85,7 +86,7 @@ class Output:
             try:
                 data = data[os.write(self._fd, data):]
             except BlockingIOError:
-                # Another process that has this file may have made it so
+                # Another process may have made the open file non-blocking
                 select.select([], [self._fd], [])
             except OSError as e:
                 return e
@@ -94,11 +95,11 @@ class Output:
 
 class Lines:
     """
-    What comes out of the pipe of a process, in lines.
+    Copies the output of a process from a pipe, line by line.
 
-    pipe: its reading end, which is closed at its end.
-    show: is called with some lines, without their ends.
-    output: what show() writes to; while it is full, nothing is read.
+    pipe: reading end, closed at end of file.
+    show: called with lines, without line ends.
+    output: the Output that show() writes to; while it is full, the pipe is not read.
     """
 
     def __init__(self, pipe: Any, show: Callable[[Sequence[bytes]], None], output: Output) -> None:
@@ -109,14 +110,14 @@ class Lines:
         os.set_blocking(pipe.fileno(), False)
 
     def end(self) -> None:
-        """The process has ended: show what is in the pipe now, and nothing that its children write later."""
+        """The process has ended: copy only the bytes in the pipe now, not later ones of its children."""
         if self._left is None and not self._pipe.closed:
             left = fcntl.ioctl(self._pipe.fileno(), termios.FIONREAD, bytes(4))
             self._left = struct.unpack("i", left)[0]
             self._wake.set()
 
     async def copy(self) -> None:
-        """Show all lines. Each turn of the event loop reads once, so that other pipes have their turn."""
+        """Copy until end of file. Each turn of the event loop reads once, so that all pipes are served."""
         with self._pipe:
             while True:
                 data = await self._read()
@@ -135,7 +136,7 @@ class Lines:
         self._rest = b""
 
     async def _read(self) -> bytes:
-        """Some bytes, or nothing at the end"""
+        """Some bytes; empty at end of file"""
         loop, fd = asyncio.get_running_loop(), self._pipe.fileno()
         while self._left != 0:
             loop.add_reader(fd, self._wake.set)

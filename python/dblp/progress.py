@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""What ranks tell dblp-run while they work, and the line that it keeps of that."""
+"""Progress reports of ranks to dblp-run, and the line that it prints."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ from typing import Any, Callable
 
 from .units import format_budget
 
-#: Seconds between two things that rank 0 tells of its operations
+#: Minimum seconds between two progress reports of rank 0
 EVERY = 1.0
-#: Seconds between two lines of them that are not on a terminal, unless budgets change
+#: Minimum seconds between two progress lines that are not on a terminal, unless budgets change
 QUIET = 30.0
-#: Seconds that a rank waits at most for dblp-run to hear which communicator it has opened
+#: Maximum seconds that a rank blocks to report the communicator that it has opened
 PATIENCE = 5.0
 
 _BUDGET = ", budget "
 
 
 def tell(kind: str, text: str, patience: float = PATIENCE) -> None:
-    """Tell dblp-run something, if this is a rank of it; nothing depends on it but what is printed."""
+    """
+    Send a report to dblp-run, if this process is one of its ranks. Errors are ignored, because
+    only printed lines depend on reports.
+
+    kind: "opened" or "progress". patience: maximum seconds to block.
+    """
     path, rank = os.environ.get("DBLP_RUN_SOCKET"), os.environ.get("RANK")
     if not path or not rank:
         return
@@ -36,10 +41,10 @@ def tell(kind: str, text: str, patience: float = PATIENCE) -> None:
 
 
 class Tally:
-    """What became of the operations of this process, which rank 0 tells dblp-run now and then."""
+    """Sums of the results of operations, which rank 0 reports to dblp-run."""
 
     def __init__(self) -> None:
-        # Handlers of signals may carry out operations, too
+        # Signal handlers may carry out operations, too
         self._lock = threading.RLock()
         self._total = 0
         self._restart()
@@ -50,7 +55,7 @@ class Tally:
         self._least = -1
 
     def add(self, result: Any) -> None:
-        """An operation has ended well."""
+        """Add the result of an operation that has succeeded."""
         if os.environ.get("RANK") != "0":
             return
         with self._lock:
@@ -66,7 +71,7 @@ class Tally:
                 self.tell()
 
     def tell(self) -> None:
-        """Tell what has come since it was last told."""
+        """Report the operations since the last report."""
         with self._lock:
             if self._count:
                 tell("progress", self._text(), 0)
@@ -81,14 +86,14 @@ class Tally:
 
 class Line:
     """
-    The last line that rank 0 has told: on a terminal one that is written over, else printed
-    when budgets have changed, and at times.
+    The latest progress line. On a terminal it is overwritten; otherwise it is printed when
+    budgets have changed, every QUIET seconds, and at the end.
 
-    write: writes to standard error.
-    everything: print all that is told, for who reads it.
+    write: writes a str to standard error.
+    everything: print each line, for a dblp-run on another host that reads it.
     """
 
-    #: What it begins with
+    #: Start of the line
     BEGIN = "dblp-run: progress: "
 
     def __init__(self, write: Callable[[str], Any], everything: bool = False) -> None:
@@ -99,12 +104,12 @@ class Line:
         self._due = 0.0
 
     def show(self, text: str) -> None:
-        """Instead of what was shown before."""
+        """Replace the line."""
         self._unsaid = text
         budget = text.rpartition(_BUDGET)[2]
         if sys.stderr.isatty():
             self.clear()
-            # Of a serial line it is not known: 0
+            # A serial line has 0 columns
             columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
             self._write((self.BEGIN + text)[:columns - 1])
             self._there = True
@@ -113,13 +118,13 @@ class Line:
             self.end()
 
     def clear(self) -> None:
-        """Make room for something else."""
+        """Erase the line from the terminal, before other output."""
         if self._there:
             self._write("\r\x1b[K")
             self._there = False
 
     def end(self) -> None:
-        """Print what was told last, if it is not."""
+        """Print the latest line, unless it is printed already."""
         self.clear()
         if self._unsaid:
             self._write(self.BEGIN + self._unsaid + "\n")

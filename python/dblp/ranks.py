@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Processes that begin and end together, and what they print: for dblp.run."""
+"""Processes that start and end together, and their output: for dblp.run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .progress import Line
 
 #: Seconds between SIGTERM and SIGKILL
 GRACE = 5.0
-#: Seconds that the last output is waited for after a failure
+#: Maximum seconds to wait for the last output after a failure
 LAST = 5.0
-#: Seconds after which another signal sends SIGKILL at once
+#: Seconds after the first signal from which on another one sends SIGKILL at once
 AGAIN = 1.0
-#: What one turn of the event loop handles at most: messages of ranks, or ends of processes
+#: Maximum number of reports of ranks, or of ended processes, in a turn of the event loop
 BATCH = 1000
 
 
@@ -43,15 +43,14 @@ class _Process:
 
 class Ranks:
     """
-    Processes, of which all end when one fails. It is made in an event loop.
+    Processes that all end when one fails. The constructor needs a running event loop.
 
-    folder: a directory for a socket.
-    require: a rank that ends well without having opened a communicator has failed.
+    folder: directory for a socket.
+    require: a rank that succeeds without opening a communicator has failed.
     grace: seconds between SIGTERM and SIGKILL.
-    everything: print all that rank 0 tells of its progress.
+    everything: print each progress line of rank 0.
 
-    The environment of ranks has to have `environment`: by that they tell which
-    communicators they open, see progress.tell().
+    Ranks need the variables of `environment`, by which they send reports, see progress.tell().
     """
 
     def __init__(self, folder: str, require: bool = False, grace: float = GRACE,
@@ -83,23 +82,24 @@ class Ranks:
 
     @property
     def failed(self) -> bool:
-        """Is all that was started about to end?"""
+        """Are all processes being ended, after a failure or a signal?"""
         return self._failed.done()
 
     def say(self, text: str) -> None:
-        """Print a line of dblp-run's own."""
+        """Print a message of dblp-run."""
         self._line.clear()
         self._err.write(f"dblp-run: {text}\n".encode(errors="replace"))
 
     async def start(self, name: str, command: Sequence[str], environment: Mapping[str, str],
                     rank: Optional[int] = None, log: Optional[str] = None, setup: Any = None) -> None:
         """
-        Start a process, called `name` in messages. Raises OSError.
+        Start a process. Raises OSError.
 
-        rank: its number, which its lines have before them.
-        log: the file that it prints to, instead.
-        setup: what receive_setup() returns there, if the process is a dblp-run on another
-        host. Its standard input then carries signals as well.
+        name: name of the process in messages.
+        rank: its rank, printed before its lines; None: it is a dblp-run on another host.
+        log: path of a file for its output; None: print the output.
+        setup: for a dblp-run on another host: the value that its receive_setup() returns.
+            Its standard input then also carries signals.
         """
         with contextlib.ExitStack() as files:
             out = err = subprocess.PIPE
@@ -121,13 +121,13 @@ class Ranks:
             process.control, _ = await self._loop.connect_write_pipe(asyncio.BaseProtocol, popen.stdin)
             process.control.write(json.dumps(setup).encode() + b"\n")
         if self.failed:
-            # Meanwhile, and this one has missed the signal
+            # A process failed during the start, and this one missed the signal
             self._signal(signal.SIGTERM)
 
     async def receive_setup(self) -> Any:
         """
-        Return the `setup` that start() of another dblp-run has sent. From now on handle the
-        signals that follow it, and end all at the end of the connection.
+        Return the `setup` that start() of another dblp-run has sent on standard input. From now
+        on handle the signals that follow it, and end all processes at end of file.
         """
         reader = asyncio.StreamReader(limit=1 << 24)
         await self._loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -147,9 +147,11 @@ class Ranks:
     def fail(self, status: int, why: str, number: int = signal.SIGTERM,
              after: Sequence[asyncio.Task[None]] = ()) -> None:
         """
-        End all with this exit status, unless another reason came before: by signal `number`,
-        and by SIGKILL later. `why`, unless empty, is printed after what
-        `after` prints.
+        End all processes by signal `number`, and by SIGKILL after the grace period. Only the
+        first call has an effect.
+
+        status: exit status of dblp-run.
+        why: reason to print, unless empty, when the tasks `after` have printed.
         """
         if self.failed:
             return
@@ -163,7 +165,7 @@ class Ranks:
         self._loop.call_soon(self._reap)
 
     async def run(self) -> int:
-        """Wait for the end of all; the exit status."""
+        """Wait for the end of all processes; return the exit status of dblp-run."""
         self._running = True
         self._reap()
         await self._over.wait()
@@ -191,7 +193,7 @@ class Ranks:
         self.say(why)
 
     async def _printed(self) -> None:
-        """Wait until all is printed."""
+        """Wait until all output is written."""
         await asyncio.gather(*self._tasks)
         self._line.end()
         await self._out.drained()
@@ -206,7 +208,7 @@ class Ranks:
                 if not prefix and line.startswith(begin):
                     self._show(line[len(begin):].decode(errors="replace"))
                 else:
-                    # Of a line that was written over, what could be seen last
+                    # Of a line that was overwritten, keep the text that was last visible
                     texts.append(prefix + line.rstrip(b"\r").rsplit(b"\r", 1)[-1] + b"\n")
             if texts:
                 self._line.clear()
@@ -218,11 +220,11 @@ class Ranks:
             self._line.show(progress)
 
     def _unprinted(self, error: OSError) -> None:
-        self.fail(1, "nobody reads what is printed" if isinstance(error, BrokenPipeError) else
+        self.fail(1, "the reader of the output has closed it" if isinstance(error, BrokenPipeError) else
                   f"cannot print: {error.strerror}")
 
     def _signal(self, number: int) -> None:
-        """To all that was started, here or by dblp-run on other hosts; ssh(1) itself gets none"""
+        """Send a signal to all processes, here or by dblp-run on other hosts; ssh(1) itself gets none"""
         controls = [p.control for p in self._alive.values() if p.control]
         for control in controls:
             control.write(b"%d\n" % number)
@@ -255,7 +257,7 @@ class Ranks:
             self._kill_now()
 
     def _kill_now(self) -> None:
-        """Unless the first signal was sent just now, as timeout(1) sends each one twice"""
+        """Send SIGKILL, unless the first signal is less than AGAIN seconds old: timeout(1) sends each twice"""
         if self._loop.time() >= self._failed_at + AGAIN:
             self._over.set()
 
@@ -264,11 +266,11 @@ class Ranks:
             if process.control:
                 process.control.write(b"%d\n" % number)
             else:
-                # Not by Popen, which may reap it
+                # Popen.send_signal() may reap the process
                 os.kill(process.popen.pid, number)
 
     def _reap(self) -> None:
-        """Children that have ended: those that were started, and others that were adopted"""
+        """Reap children that have ended: started and adopted ones"""
         with contextlib.suppress(ChildProcessError):
             for _ in range(BATCH):
                 info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -283,7 +285,7 @@ class Ranks:
                     self._ended(process)
             self._loop.call_soon(self._reap)
             return
-        # There are no more children
+        # No child is left
         if self._running or self.failed:
             self._over.set()
 
@@ -301,4 +303,4 @@ class Ranks:
             status = int(status) if status > 0 else 128 - int(status)
             self.fail(status, process.how(status), after=process.copies)
         elif self._require and process.rank is not None and process.rank not in self._used:
-            self.fail(1, f"{process.name} has ended without having used dblp, which is required")
+            self.fail(1, f"{process.name} has ended without having used dblp, which --require demands")

@@ -23,28 +23,28 @@ from .guard import LIMIT, guard
 from .ranks import GRACE, Ranks
 from .units import parse_budget, parse_time
 
-#: Where Python finds what registers the hook of dblp.torch
+#: Directory of sitecustomize.py, which registers the hook of dblp.torch
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
-#: What ranks on other hosts need to find this package and their Python
+#: Variables by which ranks on other hosts find this package and their Python
 EXPORTED = ("DBLP_LIBRARY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
-#: Options that are variables of ranks, which are those of one job
+#: Variables of ranks for options of one job; inherited ones are removed
 JOB = {name: "DBLP_" + name.upper()
        for name in ("transport", "budget", "rule", "algo", "policy", "job", "norms")}
-#: The same, which may be those of a machine or of a user
+#: Variables of ranks for options of a machine or a user; inherited ones stay
 SITE_WIDE = {"ports": "DBLP_PORTS", "bind": "DBLP_BIND", "join_timeout": "DBLP_JOIN_MS",
              "timeout": "DBLP_TIMEOUT_MS", "operation_timeout": "DBLP_OPERATION_MS"}
 VARIABLES = {**JOB, **SITE_WIDE}
 
 
 class Host(NamedTuple):
-    """A line of the list of hosts."""
+    """A host of the list, and its number of ranks."""
 
     name: str
     ranks: int
 
 
 class Node(NamedTuple):
-    """The ranks of one machine: the first one's number, how many, and how many on all."""
+    """The ranks of one machine: the first rank, their number, and the number on all machines."""
 
     first: int
     ranks: int
@@ -52,13 +52,13 @@ class Node(NamedTuple):
 
 
 class _Error(Exception):
-    """What cannot be, said by its text"""
+    """An error with its reason as text"""
 
 
 def parse_hosts(text: str, name: str) -> List[Host]:
     """
-    Lines with the name of a host, as ssh takes it, and how many ranks it has (1 if
-    nothing is said); # begins a comment. Raises ValueError with the line that is wrong.
+    Parse lines of the name of a host, as for ssh(1), and its number of ranks (default 1); # begins
+    a comment. `name` is that of the file. Raises ValueError with the number of the wrong line.
     """
     hosts = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -71,12 +71,12 @@ def parse_hosts(text: str, name: str) -> List[Host]:
             raise ValueError(f"{name}:{number}: {line.strip()!r} is not HOST [RANKS]")
         hosts.append(Host(words[0], int(ranks)))
     if not hosts:
-        raise ValueError(f"{name}: there are no hosts in it")
+        raise ValueError(f"{name} has no hosts")
     return hosts
 
 
 def _checked(parse: Any) -> Any:
-    """For argparse, which prints the reason of this exception only"""
+    """`parse` as a type for argparse, which prints the reason only of ArgumentTypeError"""
     def check(text: str) -> str:
         try:
             parse(text)
@@ -130,62 +130,66 @@ def _enum(kind: Any) -> Any:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options, see dblp-run(1)."""
+    """The parser of the options, see dblp-run(1)."""
     p = argparse.ArgumentParser(
         "dblp-run", allow_abbrev=False, usage="dblp-run [-n N | --hosts FILE] [options] [--] PROGRAM [ARG...]",
-        description="Start the ranks of a program, and end all when one fails. Without -n and --hosts become "
-                    "PROGRAM: a launcher such as torchrun, or a rank that one has started. PROGRAM ending "
-                    "in .py is run by Python. See dblp-run(1).")
-    p.add_argument("-n", dest="n", metavar="N", type=_number(1, 65536), help="ranks, on this machine")
-    p.add_argument("--hosts", metavar="FILE", help="hosts by ssh, in lines: HOST [RANKS]")
+        description="Start the ranks of a program, and end all when one fails. Without -n and --hosts, set "
+                    "variables and execute PROGRAM, a launcher such as torchrun or a rank of one. A PROGRAM "
+                    "that ends in .py is run by Python. See dblp-run(1).")
+    p.add_argument("-n", dest="n", metavar="N", type=_number(1, 65536), help="number of ranks, on this machine")
+    p.add_argument("--hosts", metavar="FILE", help="file with lines of HOST [RANKS], which are reached by ssh")
     p.add_argument("--ssh", metavar="COMMAND", default="ssh -o BatchMode=yes",
-                   help="instead of '%(default)s'; is given the host and a command")
+                   help="command to reach a host (%(default)s); gets the host and a shell command")
     p.add_argument("--export", metavar="NAME[=VALUE]", type=_export, action="append", default=[],
-                   help="a variable for ranks on all hosts")
-    p.add_argument("--output", metavar="DIR", help="print what rank N prints to DIR/rank-N.log")
+                   help="environment variable for ranks on all hosts")
+    p.add_argument("--output", metavar="DIR", help="write the output of rank N to DIR/rank-N.log")
     p.add_argument("--grace", metavar="TIME", type=_time, default=f"{GRACE:g}s",
-                   help="between SIGTERM and SIGKILL (%(default)s)")
-    p.add_argument("--master-addr", metavar="ADDRESS", help="where rank 0 is found (the first host)")
+                   help="time between SIGTERM and SIGKILL (%(default)s)")
+    p.add_argument("--master-addr", metavar="ADDRESS", help="address of rank 0 (that of the first host)")
     p.add_argument("--master-port", metavar="PORT", type=_number(1, 65534),
-                   help="its port, and the one behind it (29500; on this machine two that are free)")
-    p.add_argument("--transport", metavar="NAME", type=_transport, help="dblp (default), tcp or tcp:CC")
-    p.add_argument("--budget", metavar="SHARE", type=_checked(parse_budget), help="that may be lost: 2%%, 8000ppm")
+                   help="port of rank 0; the next one is used too (29500; with -n two free ports)")
+    p.add_argument("--transport", metavar="NAME", type=_transport,
+                   help="dblp (default), tcp, or tcp:CC with congestion control CC")
+    p.add_argument("--budget", metavar="SHARE", type=_checked(parse_budget),
+                   help="share of contributions that may be lost: 2%%, 8000ppm")
     p.add_argument("--rule", metavar="NAME", type=_enum(Rule), help="bubble, rescale or feedback")
     p.add_argument("--algo", metavar="NAME", type=_enum(Algo), help="ps, transpose, ring, tree or average")
     p.add_argument("--policy", metavar="NAME", type=_enum(Policy), help="full, eager or early")
-    p.add_argument("--job", metavar="NUMBER", type=_number(1, 0xffffffff), help="that sockets are in")
+    p.add_argument("--job", metavar="NUMBER", type=_number(1, 0xffffffff), help="job of the sockets")
     p.add_argument("--norms", metavar="ROUNDS", type=_number(1, 0xffffffff),
-                   help="each so many, PyTorch tells the job's detector the norm of gradients")
-    p.add_argument("--ports", metavar="FIRST-LAST", type=_ports, help="for data, as a firewall lets pass")
-    p.add_argument("--bind", metavar="ADDRESS", help="where rank 0 listens (all addresses)")
-    p.add_argument("--join-timeout", metavar="TIME", type=_time, help="until all ranks have joined: 90s, 10m")
-    p.add_argument("--timeout", metavar="TIME", type=_time, help="without a sign of life of a host")
-    p.add_argument("--operation-timeout", metavar="TIME", type=_time, help="of one operation")
+                   help="report the mean norm of PyTorch's gradients to the job's detector every ROUNDS rounds")
+    p.add_argument("--ports", metavar="FIRST-LAST", type=_ports, help="range of ports for data, for firewalls")
+    p.add_argument("--bind", metavar="ADDRESS", help="address that rank 0 listens at (all)")
+    p.add_argument("--join-timeout", metavar="TIME", type=_time,
+                   help="time limit until all ranks have joined: 90s, 10m")
+    p.add_argument("--timeout", metavar="TIME", type=_time,
+                   help="time that a host may be silent until its ranks have failed")
+    p.add_argument("--operation-timeout", metavar="TIME", type=_time, help="time limit of one operation")
     p.add_argument("--no-secret", action="store_true",
-                   help="let processes join that do not have the secret of this run")
+                   help="let processes join without the secret of this run")
     p.add_argument("--no-hook", action="store_true",
-                   help="leave PyTorch's DistributedDataParallel as it is")
+                   help="do not register the hook of PyTorch's DistributedDataParallel")
     p.add_argument("--require", action="store_true",
-                   help="fail if a rank ends without having opened a communicator")
+                   help="fail if a rank ends without having opened a communicator of the Python package dblp")
     p.add_argument("--node", type=_node, help=argparse.SUPPRESS)
     p.add_argument("program", metavar="PROGRAM")
     p.add_argument("args", metavar="ARG", nargs=argparse.REMAINDER)
     return p
 
 
-#: Sockets by whose names other processes find that ports are given away, until this one ends
+#: Sockets whose abstract names reserve ports until this process ends
 _reserved: List[socket.socket] = []
 
 
 def reserve(port: int) -> None:
-    """Raises OSError if another dblp-run of this network namespace has reserved it."""
+    """Reserve a port. Raises OSError if another dblp-run of this network namespace has reserved it."""
     s = socket.socket(socket.AF_UNIX)
     _reserved.append(s)
     s.bind(f"\0dblp-run-port-{port}")
 
 
 def free_ports() -> int:
-    """A port of this machine that is free, as is the one behind it; none that others are given"""
+    """A port that is free, as is the next one, and that no other dblp-run has reserved"""
     for _ in range(1000):
         port = random.randrange(20000, 32000, 2)
         with socket.socket() as first, socket.socket() as second:
@@ -196,11 +200,11 @@ def free_ports() -> int:
                 return port
             except OSError:
                 pass
-    raise _Error("no two ports are free: give one by --master-port")
+    raise _Error("no two adjacent ports are free: set --master-port")
 
 
 def check_transport(name: str) -> None:
-    """Raises OSError with the reason if this machine does not have it."""
+    """Raise an _Error with the reason if a transport does not work on this machine."""
     try:
         Comm(0, 1, (lambda key, value: None, lambda key: None), transport=name).close()
     except OSError as e:
@@ -208,7 +212,7 @@ def check_transport(name: str) -> None:
 
 
 def python_of() -> str:
-    """The Python of the active environment, or this one if that has its own dblp-run or there is none."""
+    """The Python of the active environment; this Python if there is none, or it is in an environment itself."""
     if sys.prefix == sys.base_prefix:
         for name in "VIRTUAL_ENV", "CONDA_PREFIX":
             python = os.path.join(os.environ.get(name, ""), "bin/python")
@@ -218,13 +222,13 @@ def python_of() -> str:
 
 
 def command_of(o: argparse.Namespace) -> List[str]:
-    """The program and its arguments."""
+    """The command line of a rank."""
     python = [python_of()] if o.program.endswith(".py") else []
     return [*python, o.program, *o.args]
 
 
 def set_options(o: argparse.Namespace, env: Dict[str, str]) -> None:
-    """Variables for options, in an environment."""
+    """Set variables for options in `env`."""
     env.update(o.export)
     for name, variable in VARIABLES.items():
         value = getattr(o, name)
@@ -234,14 +238,14 @@ def set_options(o: argparse.Namespace, env: Dict[str, str]) -> None:
     env.pop("DBLP_NO_HOOK", None)
     if o.no_hook:
         env["DBLP_NO_HOOK"] = "1"
-    # PyTorch 2.4 and later: Debian builds it without libuv, and by default it wants that
+    # PyTorch 2.4 and later needs libuv by default, but Debian builds it without
     env.setdefault("USE_LIBUV", "0")
 
 
 def environment(o: argparse.Namespace, node: Node, local: int) -> Dict[str, str]:
-    """Variables of a rank, the `local`th one of its machine."""
+    """Environment of a rank, number `local` of its machine."""
     env = dict(os.environ)
-    # Not what another launcher has said
+    # Options of an outer dblp-run do not apply
     for variable in JOB.values():
         env.pop(variable, None)
     set_options(o, env)
@@ -249,14 +253,14 @@ def environment(o: argparse.Namespace, node: Node, local: int) -> Dict[str, str]
                LOCAL_WORLD_SIZE=str(node.ranks), MASTER_ADDR=o.master_addr,
                MASTER_PORT=str(o.master_port), DBLP_PORT=str(o.master_port + 1))
     env.setdefault("PYTHONUNBUFFERED", "1")
-    # Else each rank has a thread for each processor, which wait for each other
+    # By default each rank starts a thread for each processor, and all compete
     cpus = len(os.sched_getaffinity(0))
     env.setdefault("OMP_NUM_THREADS", str(max(1, cpus // node.ranks)))
     return env
 
 
 def what_is_used(o: argparse.Namespace, what: str) -> str:
-    """One line for people."""
+    """One line with the options in use."""
     transport = o.transport or "dblp"
     said = [f"{name.replace('_', ' ')} {getattr(o, name)}" for name in VARIABLES
             if name != "transport" and getattr(o, name) is not None]
@@ -266,7 +270,7 @@ def what_is_used(o: argparse.Namespace, what: str) -> str:
 
 
 def write_secret(folder: str, secret: str) -> Dict[str, str]:
-    """A file that only this user can read; the variable that names it."""
+    """Write a file that only this user can read; return the variable that names it."""
     path = os.path.join(folder, "secret")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as f:
         f.write(secret + "\n")
@@ -274,15 +278,15 @@ def write_secret(folder: str, secret: str) -> Dict[str, str]:
 
 
 def warn_of_loopback(o: argparse.Namespace, ranks: Ranks, node: Node) -> None:
-    """PyTorch reports only that it could not connect."""
+    """Warn if the address of rank 0 is a loopback one here: PyTorch reports only that it cannot connect."""
     try:
         found = {a[4][0] for a in socket.getaddrinfo(os.fsencode(o.master_addr), None)}
     except OSError as e:
-        ranks.say(f"{socket.gethostname()}: no address of {o.master_addr}, where rank 0 should be: {e.strerror}")
+        ranks.say(f"{socket.gethostname()}: cannot resolve {o.master_addr}, the host of rank 0: {e.strerror}")
         return
     if all(ipaddress.ip_address(str(a).partition("%")[0]).is_loopback for a in found):
         ranks.say(f"{socket.gethostname()}: {o.master_addr} is {', '.join(map(str, sorted(found)))} here: rank "
-                  f"{node.first} reaches rank 0 only on the same host; else set --master-addr")
+                  f"{node.first} reaches rank 0 only on the same host; otherwise set --master-addr")
 
 
 async def start_here(o: argparse.Namespace, ranks: Ranks, node: Node, secret: Dict[str, str]) -> None:
@@ -291,7 +295,7 @@ async def start_here(o: argparse.Namespace, ranks: Ranks, node: Node, secret: Di
         os.makedirs(o.output, exist_ok=True)
     for local in range(node.ranks):
         number = node.first + local
-        # Signals have their turn
+        # Let the event loop handle signals
         await asyncio.sleep(0)
         if ranks.failed:
             return
@@ -304,7 +308,7 @@ async def start_here(o: argparse.Namespace, ranks: Ranks, node: Node, secret: Di
 
 
 def node_command(o: argparse.Namespace, node: Node) -> str:
-    """For a shell of another host: this program, for the ranks of that."""
+    """The shell command that starts dblp-run for the ranks of another host."""
     words = [sys.executable, "-m", "dblp.run", "--node", ":".join(map(str, node)),
              "--master-addr", o.master_addr, "--master-port", str(o.master_port), "--grace", o.grace]
     for name in [*VARIABLES, "output"]:
@@ -317,7 +321,7 @@ def node_command(o: argparse.Namespace, node: Node) -> str:
 
 async def start_there(o: argparse.Namespace, ranks: Ranks, hosts: Sequence[Host], total: int) -> None:
     first = 0
-    # What no other user may see is on no command line
+    # Other users can read command lines, so secrets are sent on standard input
     setup = {"export": o.export, "secret": None if o.no_secret else secrets.token_hex(16)}
     for host in hosts:
         command = node_command(o, Node(first, host.ranks, total))
@@ -332,7 +336,7 @@ async def start_there(o: argparse.Namespace, ranks: Ranks, hosts: Sequence[Host]
 
 
 async def be_node(o: argparse.Namespace, folder: str) -> int:
-    """Start the ranks of this machine, for a dblp-run on another one."""
+    """Start the ranks of this machine, for a dblp-run on another machine."""
     ranks = Ranks(folder, o.require, parse_time(o.grace) / 1000, everything=True)
     setup = await ranks.receive_setup()
     o.export = setup.get("export", [])
@@ -361,7 +365,7 @@ async def be_first(o: argparse.Namespace, folder: str) -> int:
     o.master_addr = o.master_addr or hosts[0].name.rpartition("@")[2]
     o.master_port = o.master_port or outer.PORT
     total = sum(host.ranks for host in hosts)
-    # Theirs, and the time in which they say what remains after SIGKILL
+    # The grace period of the other hosts, and their time to report processes that remain after SIGKILL
     ranks = Ranks(folder, grace=parse_time(o.grace) / 1000 + 2 * LIMIT)
     ranks.say(what_is_used(o, f"{total} ranks of {o.program} on {len(hosts)} hosts"))
     await start_there(o, ranks, hosts, total)
@@ -370,8 +374,8 @@ async def be_first(o: argparse.Namespace, folder: str) -> int:
 
 def become(o: argparse.Namespace) -> None:
     """
-    Become the program, with the variables of the options, and those by which a rank of
-    another launcher finds the others. Raises OSError.
+    Execute the program in this process, with the variables of the options, and those by which
+    ranks of another launcher find each other. Raises an _Error.
     """
     env = dict(os.environ)
     try:
@@ -382,7 +386,7 @@ def become(o: argparse.Namespace) -> None:
     if o.no_secret:
         env.pop("DBLP_SECRET_FILE", None)
     if o.master_port:
-        # libdblp takes the port behind that one
+        # libdblp uses the port after --master-port
         env.pop("DBLP_PORT", None)
     set_options(o, env)
     rank = found.get("RANK")
@@ -390,7 +394,7 @@ def become(o: argparse.Namespace) -> None:
         check_transport(o.transport or env.get("DBLP_TRANSPORT", "dblp"))
     if rank in (None, "0"):
         say(what_is_used(o, f"no -n, --hosts or variables of a launcher: ranks that {o.program} starts" if rank is None
-                         else f"{found['WORLD_SIZE']} ranks of {o.program}, which were started already,"))
+                         else f"{found['WORLD_SIZE']} ranks of {o.program}, which a launcher has started,"))
     command = command_of(o)
     try:
         os.execvpe(command[0], command, env)
@@ -399,26 +403,26 @@ def become(o: argparse.Namespace) -> None:
 
 
 def say(text: str) -> None:
-    """A line of dblp-run's own, while no rank can print."""
+    """Print a message of dblp-run, while no rank can print."""
     sys.stderr.write(f"dblp-run: {text}\n")
 
 
 def private_folder() -> str:
-    """A new directory, in TMPDIR if the address of a socket has room for its name."""
+    """A new directory for a socket, in TMPDIR if its path is short enough for sun_path, else in /tmp."""
     most = len("/dblp-run-12345678/socket")
     parent = tempfile.gettempdir()
     return tempfile.mkdtemp(prefix="dblp-run-", dir=parent if len(os.fsencode(parent)) + most < 108 else "/tmp")
 
 
 def launch(o: argparse.Namespace) -> int:
-    """Start and wait; the exit status."""
+    """Start the ranks and wait for their end; return the exit status."""
     if not (o.node or o.n or o.hosts):
         become(o)
-    # Not that of another job
+    # The secret of another job does not apply
     os.environ.pop("DBLP_SECRET_FILE", None)
     folder = private_folder()
     try:
-        # What ssh leaves in the background may serve others
+        # Processes that ssh leaves in the background may serve other users of it
         status = None if o.hosts else guard(parse_time(o.grace) / 1000)
         if status is None:
             status = asyncio.run((be_node if o.node else be_first if o.hosts else be_alone)(o, folder))
@@ -432,11 +436,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     p = parser()
     o = p.parse_args(arguments)
     if o.n and o.hosts:
-        p.error("either -n or --hosts can be given")
+        p.error("-n and --hosts exclude each other")
     if not (o.node or o.n or o.hosts) and (o.require or o.output):
-        p.error("--require and --output need -n or --hosts: ranks of other launchers are not waited for")
+        p.error("--require and --output need -n or --hosts: dblp-run does not wait for ranks of other launchers")
     if o.norms and not o.job:
-        p.error("--norms needs --job: its detector is told")
+        p.error("--norms needs --job: norms are reported to its detector")
     try:
         return launch(o)
     except (_Error, OSError, ValueError) as e:

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """
-Gradients of torch.nn.parallel.DistributedDataParallel (DDP) by libdblp.
+A communication hook of torch.nn.parallel.DistributedDataParallel (DDP) that uses libdblp.
 
     import dblp.torch
 
     ddp = torch.nn.parallel.DistributedDataParallel(model)
     dblp.torch.register(ddp, budget="2%")
 
-Only gradients go by it; what else torch.distributed does goes its own way. All ranks get
-the same bits, so replicas stay the same, whatever was lost. dblp-run(1) does this for
-scripts that do not. Averager is for who averages parameters instead, without DDP.
+Only gradients use it; all other communication of torch.distributed is unchanged. All ranks get
+the same bits, so replicas stay equal, whatever was lost. dblp-run(1) registers the hook for
+scripts that do not. Averager averages parameters instead of gradients, without DDP.
 
-It needs PyTorch 1.13 or later.
+This module needs PyTorch 1.13 or later.
 """
 
-# Without annotations from __future__: PyTorch looks at those of hooks
+# No annotations from __future__: PyTorch evaluates the annotations of hooks
 
 import contextlib
 import ctypes
@@ -46,11 +46,11 @@ _log = logging.getLogger("dblp")
 
 _DTYPES = {torch.float32: Dtype.DBLP_FLOAT32, torch.float64: Dtype.DBLP_FLOAT64,
            torch.float16: Dtype.DBLP_FLOAT16, torch.bfloat16: Dtype.DBLP_BFLOAT16}
-#: Keys for what is reduced again and again, by communicator: none that programs choose
+#: Counters of keys by communicator, from 2^32 on: below are keys of programs
 _numbers: "weakref.WeakKeyDictionary[Comm, Any]" = weakref.WeakKeyDictionary()
-#: Communicators by process group: one is closed when its group is gone
+#: Communicators by process group; a communicator is closed when its group is freed
 _comms: "weakref.WeakKeyDictionary[Any, Comm]" = weakref.WeakKeyDictionary()
-#: DDPs that have a hook of register(): copies of them have none
+#: DDPs with a hook of register(); copies of a DDP are not in it
 _hooked: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
@@ -67,7 +67,7 @@ LaneOf = Callable[[torch.nn.Parameter], int]
 
 
 def _parts(bucket: dist.GradBucket, lane_of: LaneOf) -> List[Part]:
-    """Which elements of a bucket go by which lane; neighbours of the same lane are one part"""
+    """The parts of a bucket by lane; adjacent parameters with the same lane are one part"""
     parts: List[Part] = []
     at = 0
     for p in bucket.parameters():
@@ -81,7 +81,7 @@ def _parts(bucket: dist.GradBucket, lane_of: LaneOf) -> List[Part]:
 
 
 class _Norms:
-    """Tells the detector of a job the mean norm of this rank's own gradients, each so many rounds."""
+    """Reports the mean norm of this rank's own gradients to the detector of a job, every `rounds` rounds."""
 
     def __init__(self, job: int, rounds: int) -> None:
         self._job, self._rounds = job, rounds
@@ -89,16 +89,16 @@ class _Norms:
         self._count = 0
 
     def add(self, bucket: dist.GradBucket, scale: float) -> None:
-        """A bucket of gradients that a loss scale has multiplied"""
+        """Add a bucket of gradients, which a loss scale has multiplied by `scale`"""
         tensor = bucket.buffer()
         values = tensor.coalesce().values() if tensor.is_sparse else tensor
         self._squares += float(torch.linalg.vector_norm(values, dtype=torch.float64)) ** 2
         if not bucket.is_last():
             return
         norm, self._squares = math.sqrt(self._squares) / scale, 0.0
-        # The kernel's limit
+        # The limit of the kernel, which NaN does not pass either
         if not norm < 1 << 32:
-            _log.warning("a gradient whose norm is %s is not in the mean that job %d is told", norm, self._job)
+            _log.warning("a gradient with norm %s is omitted from the mean reported to job %d", norm, self._job)
             return
         self._sum += norm
         self._count += 1
@@ -108,7 +108,7 @@ class _Norms:
 
 
 class _Layout(NamedTuple):
-    """A bucket that comes again and again: its parameters, and the key of its residual"""
+    """A recurring bucket: its parameters, and the key of its residual"""
 
     key: int
     dtype: torch.dtype
@@ -118,20 +118,20 @@ class _Layout(NamedTuple):
 
 class _Residuals:
     """
-    Residuals of a State, by the names of parameters. The library keeps them by bucket; those
-    of parameters that were in no bucket yet are held here. They are in units of the gradients
-    of a rank, while the library divides gradients of 16 bits before it adds them.
+    Residuals of a State, by names of parameters. The library keeps residuals of buckets; this
+    object keeps those of parameters that were in no bucket yet. Here residuals are in units of
+    the gradients of a rank; in the library 16-bit ones are divided by the number of ranks.
     """
 
     def __init__(self, names: Dict[int, str]) -> None:
-        # Parameters live as long as their DDP, so that they are known by their id()
+        # Parameters live as long as their DDP, so id() identifies them
         self._names = names
         self._layouts: Dict[Any, _Layout] = {}
         self._held: Dict[str, torch.Tensor] = {}
         self._comm: Optional[Comm] = None
 
     def layout(self, comm: Comm, bucket: dist.GradBucket) -> _Layout:
-        """That of a bucket; to a new one, residuals follow their parameters"""
+        """The layout of a bucket; for a new one, move the residuals of its parameters"""
         self._comm = comm
         parameters = bucket.parameters()
         dtype = bucket.buffer().dtype
@@ -179,7 +179,7 @@ class _Residuals:
             raise os_error(error, {})
 
     def _take(self, layout: _Layout) -> None:
-        """Give the library what is held of a layout"""
+        """Move residuals of a layout from this object to the library"""
         pieces = {name: self._held.pop(name) for name in layout.names if name in self._held}
         if pieces:
             self._write(layout, pieces)
@@ -204,53 +204,53 @@ class _Residuals:
                 self._write(layout, {name: tensor * factor for name, tensor in pieces.items()})
 
     def reset(self) -> None:
-        # Keys stay, as ranks have to agree on them
+        # Keys stay, because all ranks must use the same ones
         self._held.clear()
         for layout in self._layouts.values():
             assert self._comm is not None
             self._comm.forget(layout.key)
 
     def end(self) -> None:
-        """Free them; the communicator may be closed already"""
+        """Free all residuals; the communicator may be closed already"""
         with contextlib.suppress(OSError, ValueError):
             self.reset()
 
 
 class State:
     """
-    What hook() needs: a communicator, and how buckets are summed. Give it to
-    register_comm_hook() of one DDP; two need two, which may share a communicator if
+    State of hook(): a communicator, and the attributes of the sums. Pass it to
+    register_comm_hook() of one DDP. Two DDPs need two States, which may share a communicator if
     their backward passes never overlap.
 
-    comm: opened by all ranks of the DDP's process group, with the same numbers. None: that of
-        communicator(group), opened when the first bucket of the first backward pass is ready.
-    budget: share of all contributions that may be lost: "2%", "8000ppm" or ppm; None:
+    comm: communicator of all ranks of the DDP's process group, with the same rank numbers. None:
+        that of communicator(group), opened when the first bucket of the first backward pass is
+        ready.
+    budget: share of all contributions that may be lost: "2%", "8000ppm" or an int (ppm). None:
         that of the phase or of the job; without both, nothing is lost.
-    rule: "feedback" (what was lost comes in the next round), "bubble" or "rescale".
-    algo: "transpose", "ring", "ps", "tree" or "bcube"; not "average", which is none of
+    rule: "feedback" (lost elements are added in the next round), "bubble" or "rescale".
+    algo: "transpose", "ring", "ps", "tree" or "bcube"; not "average", which does not sum over
         all ranks.
-    norms: each so many rounds, such as an epoch, the detector of the communicator's job is
-        told the mean norm of gradients, by the first rank of each host, of its own ones;
-        0: nothing.
-    lane_of: a function of a parameter that says by which lane of the communicator its
-        gradient goes, always the same one; None: by the first lane.
-    group: process group of the DDP; None: all ranks. Sparse gradients go by it, as without a
-        hook, and one warning says so.
-    module: the names of its parameters are those of state_dict(); None: numbers, in the order
-        of the buckets.
-    scaler: an object that scales the loss, such as torch.cuda.amp.GradScaler. When its
-        get_scale() changes, residuals are multiplied by the ratio; norms are divided by it.
+    norms: number of rounds, such as those of an epoch, after which the first rank of each host
+        reports the mean norm of its own gradients to the detector of the communicator's job; 0:
+        no reports.
+    lane_of: function that returns the number of the lane for a parameter, always the same. None:
+        lane 0.
+    group: process group of the DDP; None: all ranks. Sparse gradients use it, as without a hook,
+        with one warning.
+    module: module whose names of parameters state_dict() uses. None: numbers, in the order of
+        the buckets.
+    scaler: object that scales the loss, such as torch.cuda.amp.GradScaler. When its get_scale()
+        changes, residuals are multiplied by the ratio. Norms are divided by the scale.
     options: keywords of communicator().
-    how: other fields of dblp.Op but key, average and parts: policy, phase, carry,
-        sparse, prune, wait_ms, ...
-    op: all of budget, rule, algo and how as one object, as it is: its rule is "bubble"
-        unless it has another one.
+    how: other fields of dblp.Op except key, average and parts: policy, phase, carry, sparse,
+        prune, wait_ms, ...
+    op: a dblp.Op instead of budget, rule, algo and how. Its defaults apply, such as rule "bubble".
 
-    Residuals of rule feedback follow their parameters when DDP makes new buckets, and are
-    freed with the State. A pickle has no communicator and no `scaler`: an unpickled State
-    opens the communicator of the default process group.
+    Residuals of rule feedback follow their parameters when DDP makes new buckets, and are freed
+    with the State. A pickle contains neither communicator nor `scaler`: an unpickled State opens
+    the communicator of the default process group.
 
-    Raises ValueError and TypeError for what cannot be.
+    Raises ValueError or TypeError for invalid arguments.
     """
 
     def __init__(self, comm: Optional[Comm] = None, budget: Union[str, int, None] = None,
@@ -261,25 +261,25 @@ class State:
                  options: Optional[Dict[str, Any]] = None, op: Optional[Op] = None, **how: Any) -> None:
         if op is not None:
             if how or budget is not None:
-                raise TypeError("op has all of budget, rule, algo and how")
+                raise TypeError("op excludes budget and other fields of Op")
             how = op.chosen()
             budget, rule, algo = how.pop("budget", None), how.pop("rule", "bubble"), how.pop("algo", "transpose")
         for name in "key", "average", "parts":
             if name in how:
-                raise TypeError(f"{name} is not for who calls this to choose")
+                raise TypeError(f"{name} is set by the hook")
         if algo in ("average", "DBLP_AVERAGE", Algo.DBLP_AVERAGE):
             raise ValueError("algo 'average' does not sum over all ranks")
         self.how = dict(how, budget=budget, rule=rule, algo=algo, average=True)
         make_op(Dtype.DBLP_FLOAT32, **self.how)
         if number("norms", norms) and not (comm.job if comm else int(os.environ.get("DBLP_JOB") or 0)):
-            raise ValueError("norms are for the detector of a job, and the communicator is in none")
-        #: What has made a backward pass fail; PyTorch says only part of it
+            raise ValueError("norms needs a communicator with a job, whose detector gets them")
+        #: The exception that made a backward pass fail, of which PyTorch reports only the text
         self.error: Optional[BaseException] = None
-        #: Buckets that were summed
+        #: Number of buckets that were summed
         self.buckets = 0
         #: Bytes of contributions that this rank should have received, and those missing
         self.asked = self.missing = 0
-        #: What scales the loss, or None
+        #: Object that scales the loss, or None
         self.scaler = scaler
         self._scale = 1.0
         self._comm, self._group, self._options = comm, group, options or {}
@@ -289,7 +289,7 @@ class State:
         names = {id(p): name for name, p in module.named_parameters()} if module is not None else {}
         self._residuals = _Residuals(names)
         self._ready = self._warned = False
-        #: Operations of the backward pass that goes on
+        #: Operations of the present backward pass
         self._pass: List[Any] = []
         self._waiting: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
         thread = threading.Thread(target=_complete, args=(self._waiting,), name="dblp-ddp", daemon=True)
@@ -299,7 +299,7 @@ class State:
 
     @property
     def comm(self) -> Comm:
-        """The communicator. The first use of one that is not open yet waits for all ranks."""
+        """The communicator. If it is not open yet, this opens it, and waits for all ranks."""
         if self._comm is None:
             self._comm = communicator(self._group, **self._options)
         return self._comm
@@ -308,7 +308,7 @@ class State:
 
     def scale(self, factor: float) -> None:
         """
-        Multiply residuals, after the loss is scaled by another number than before, on all ranks:
+        Multiply residuals by `factor`, the ratio of new to old loss scale, on all ranks:
         scaler.update(); state.scale(new / old). Not needed with `scaler`.
         """
         if not 0 < factor < math.inf:
@@ -316,20 +316,20 @@ class State:
         self._residuals.scale(factor)
 
     def reset(self) -> None:
-        """Forget residuals, such as for other data or parameters."""
+        """Discard residuals, such as before training with other data or parameters."""
         self._residuals.reset()
 
     def state_dict(self) -> Dict[str, Any]:
         """
-        Residuals of this rank, by parameter, for a checkpoint. Each rank has its own. Without
-        them, the contributions that were lost last are lost for good.
+        Residuals of this rank, by parameter, for a checkpoint. Each rank has its own. A restart
+        without them loses the contributions that were lost last.
         """
         return {"residuals": self._residuals.get(), "scale": self._scale}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """
-        Load what state_dict() has returned. Buckets, type of gradients and number of ranks may
-        be others.
+        Load a value of state_dict(). Buckets, type of gradients and number of ranks may have
+        changed.
         """
         self._residuals.set(state["residuals"])
         self._scale = state["scale"]
@@ -347,7 +347,7 @@ class State:
     # Buckets
 
     def _prepare(self) -> None:
-        """Operations of all ranks before the first bucket"""
+        """Carry out operations of all ranks before the first bucket"""
         if self._norms_rounds and first_of_host(self.comm):
             self._norms = _Norms(self.comm.job, self._norms_rounds)
         self._ready = True
@@ -380,14 +380,14 @@ class State:
     def _begin_other(self, tensor: torch.Tensor) -> Any:
         """PyTorch's own path"""
         if not self._warned:
-            _log.warning("gradients that are %s of %s go by PyTorch's own path", tensor.layout, tensor.dtype)
+            _log.warning("gradients that are %s of %s use PyTorch's own path", tensor.layout, tensor.dtype)
         self._warned = True
         return dist.all_reduce(tensor.div_(dist.get_world_size(self._group)), group=self._group, async_op=True)
 
     def _end_pass(self) -> None:
         """
-        Wait for all buckets in Python, where signals reach the main thread: PyTorch's own wait
-        for the futures is not interrupted.
+        Wait for all buckets in Python, where signals interrupt the main thread. They do not
+        interrupt PyTorch's own wait for the futures.
         """
         requests, self._pass = self._pass, []
         for request in requests:
@@ -408,7 +408,7 @@ class State:
 
 
 def _complete(waiting: "queue.SimpleQueue[Any]") -> None:
-    """Thread: complete futures in the order of their buckets, until None comes."""
+    """Thread: complete futures in the order of their buckets, until it gets None."""
     while True:
         item = waiting.get()
         if item is None:
@@ -417,7 +417,7 @@ def _complete(waiting: "queue.SimpleQueue[Any]") -> None:
         try:
             request.wait()
         except Exception:  # pylint: disable=broad-except
-            # The continuation gets it as well
+            # The continuation of the future raises it again
             pass
         future.set_result(None)
         del item, request, future
@@ -425,8 +425,8 @@ def _complete(waiting: "queue.SimpleQueue[Any]") -> None:
 
 def _stop(thread: threading.Thread, waiting: "queue.SimpleQueue[Any]") -> None:
     """
-    End the thread, also at the end of the program: Python would end it inside of PyTorch,
-    which then aborts. A thread that waits for ranks is not waited for.
+    End the thread, also at the end of the program: otherwise Python would end it inside PyTorch,
+    which then aborts. Does not wait for a thread that waits for ranks.
     """
     waiting.put(None)
     if thread is not threading.current_thread():
@@ -435,12 +435,12 @@ def _stop(thread: threading.Thread, waiting: "queue.SimpleQueue[Any]") -> None:
 
 def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """
-    A communication hook: the bucket becomes the average over all ranks. With
-    torch.distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper()
-    around it, gradients travel as float16.
+    A communication hook of DDP: the bucket becomes the average over all ranks. Inside
+    torch.distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper() gradients
+    are sent as float16.
 
-    Fails in backward(), on all ranks, with a RuntimeError that has the reason in its text
-    or with the exception itself; State.error has it.
+    If an operation fails, backward() of all ranks raises the exception itself, or a RuntimeError
+    with its text. State.error is the exception.
     """
     # pylint: disable=protected-access
     tensor = bucket.buffer()
@@ -473,9 +473,9 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Te
 
 def _kv(store: Any) -> Any:
     """
-    torch's store as that of a communicator. Its get() waits, for half an hour; after a
-    wait() that has ended early, TCPStore of 1.13 mistakes one answer for another. A counter
-    says whether there is something to get.
+    A store of PyTorch as callables for a communicator. get() of the store waits up to half an
+    hour for a value, and after a wait() that timed out, TCPStore of PyTorch 1.13 confuses replies.
+    So a counter tells whether there is a value.
     """
     def put(key: str, value: bytes) -> None:
         store.set(key, value)
@@ -488,42 +488,46 @@ def _kv(store: Any) -> Any:
 
 
 def _store(group: Any) -> Any:
-    """The store by which ranks of a group find each other, this time"""
+    """The store by which ranks of a group find each other, with a prefix for each communicator"""
     every: Any = dist.distributed_c10d
     name = [secrets.token_hex(8)]
-    # Ranks may have opened different numbers of communicators before: rank 0 says what it is
+    # Rank 0 chooses the prefix: ranks may have opened different numbers of communicators
     dist.broadcast_object_list(name, dist.get_global_rank(group, 0), group)
-    # PyTorch has no public name for it
+    # PyTorch has no public name for the default store
     return dist.PrefixStore(f"dblp/{name[0]}", every._get_default_store())  # pylint: disable=protected-access
 
 
 def _timeout_ms(group: Any) -> int:
-    """The time limit of a process group, which newer versions of PyTorch have elsewhere"""
+    """The time limit of a process group in ms; newer versions of PyTorch have it in other attributes"""
     every: Any = dist.distributed_c10d
     options = getattr(group, "options", None)
     limit = getattr(options, "_timeout", None) or every._get_default_store().timeout  # pylint: disable=protected-access
     return min(int(limit.total_seconds() * 1000), 0xffffffff)
 
 
-#: Does the environment say where rank 0 is? That of dblp-run(1) does, for the first communicator
+#: Has the environment the address of rank 0? dblp-run(1) sets it for the first communicator
 _from_launcher = ["DBLP_RUN_SOCKET" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ]
 
 
 def communicator(group: Any = None, lanes: Optional[Sequence[Lane]] = None, **options: Any) -> Comm:
     """
-    The communicator of a process group (None: all ranks), which is opened by the first
-    call, with these lanes; all ranks of the group have to call it. It is closed when the
-    group is gone: after destroy_process_group(), when nothing refers to it.
+    The communicator of a process group. The first call opens it, and all ranks of the group
+    must call this. It is closed when the group is freed: after destroy_process_group(), when
+    nothing refers to the group.
 
-    options: other keywords of Comm: timeout_ms, ports, ... Unless they or the environment say
-        otherwise, join_ms and operation_ms are the time limit of the process group, and
-        `epoch` is the number of torchrun's restarts.
+    group: process group; None: all ranks.
+    lanes: see dblp.Lane; None: one lane, or those of the open communicator.
+    options: other keywords of dblp.Comm: timeout_ms, ports, ... Defaults are the time limit of
+        the process group for join_ms and operation_ms, unless DBLP_JOIN_MS and DBLP_OPERATION_MS
+        of the environment are set, and the number of torchrun's restarts for `epoch`.
 
-    Under dblp-run rank 0 is found where that says, else by the group's own store: then
-    by the first address of the machine of rank 0, unless DBLP_DEVICES of the environment
-    names a device. The transport is that of DBLP_TRANSPORT of the environment, else "dblp".
+    Under dblp-run its variables have the address of rank 0. Otherwise ranks find each other by
+    the default store of PyTorch, at the first address of the machine of rank 0, unless
+    DBLP_DEVICES of the environment names a device. The transport is that of DBLP_TRANSPORT of
+    the environment, else "dblp".
 
-    Raises what dblp.Comm does.
+    Raises the exceptions of dblp.Comm, and ValueError if the open communicator has another
+    number of lanes.
     """
     group = group if group is not None else dist.group.WORLD
     known = _comms.get(group)
@@ -552,16 +556,15 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
              scaler: Any = None, options: Optional[Dict[str, Any]] = None, op: Optional[Op] = None,
              **how: Any) -> State:
     """
-    Let gradients of a DistributedDataParallel go by libdblp. On all ranks alike, before
-    the first backward pass; copies of it, also unpickled ones, do the same.
+    Register hook() with a DistributedDataParallel, and with its copies, also unpickled ones. All
+    ranks call this, with the same arguments, before the first backward pass.
 
-    budget, rule, algo, norms, how: see State; None: what DBLP_BUDGET, DBLP_RULE, DBLP_ALGO,
-        DBLP_NORMS and DBLP_POLICY of the environment say, as dblp-run(1) sets them, else
-        State's defaults.
-    op: see State; nothing of it comes from the environment.
+    budget, rule, algo, norms, how: see State. None: DBLP_BUDGET, DBLP_RULE, DBLP_ALGO, DBLP_NORMS
+        and DBLP_POLICY of the environment, as dblp-run(1) sets them, else the defaults of State.
+    op: see State; then DBLP_BUDGET, DBLP_RULE, DBLP_ALGO and DBLP_POLICY are ignored.
     scaler: see State.
-    comm: None: that of communicator(), of the DDP's process group, with these lanes and
-        options, which is opened in the first backward pass:
+    comm: communicator. None: that of communicator(), for the DDP's process group, with `lanes`
+        and `options`, opened in the first backward pass:
 
         front = {id(p) for p in model.layers[0].parameters()}
         dblp.torch.register(ddp, "20%", lanes=[
@@ -570,15 +573,15 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
             dblp.Lane(ect=False, policy="early"),
         ], lane_of=lambda p: 1 if id(p) in front else 0, options=dict(join_ms=600000))
 
-    Returns the state, which counts what was missing. Raises RuntimeError if there is a
-    hook already, ValueError and TypeError for what cannot be.
+    Returns the State, which counts missing bytes. Raises RuntimeError if the DDP has a hook
+    already, ValueError or TypeError for invalid arguments.
     """
     if comm is not None and (lanes is not None or options):
-        raise ValueError("a communicator that is open has its lanes and options")
+        raise ValueError("lanes and options are for a communicator that is not open: comm excludes them")
     if op is None:
         how = _from_environment(how, budget, rule, algo)
     elif how or (budget, rule, algo) != (None, None, None):
-        raise TypeError("op has all of budget, rule, algo and how")
+        raise TypeError("op excludes budget, rule, algo and other fields of Op")
     how.update(op=op, norms=norms if norms is not None else int(os.environ.get("DBLP_NORMS") or 0),
                comm=comm, lane_of=lane_of, scaler=scaler, options=dict(options or {}, lanes=lanes))
     state = _register(ddp, how)
@@ -587,7 +590,7 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
 
 
 def _from_environment(how: Dict[str, Any], budget: Any, rule: Any, algo: Any) -> Dict[str, Any]:
-    """Keywords of State, as dblp-run(1) sets those that are not given"""
+    """Keywords of State; those that are None are taken from the variables of dblp-run(1)"""
     env = os.environ
     budget = env.get("DBLP_BUDGET") if budget is None else budget
     if budget is not None:
@@ -606,8 +609,10 @@ def _register(ddp: Any, how: Dict[str, Any]) -> State:
 
 class _Again:
     """
-    A forward pre-hook of a DDP, which its copies have as well, unlike the communication hook:
-    it registers that hook in a copy. how: keywords of State; None: a pickle did not contain them.
+    A forward pre-hook of a DDP that registers the communication hook in copies of the DDP. Copies
+    have the pre-hook, but not the communication hook.
+
+    how: keywords of State; None: this object was unpickled, and the pickle did not contain them.
     """
 
     def __init__(self, how: Optional[Dict[str, Any]]) -> None:
@@ -620,8 +625,8 @@ class _Again:
             _register(ddp, self._how)
             return
         _hooked.add(ddp)
-        _log.warning("an unpickled DistributedDataParallel goes by PyTorch's own path: its communicator, lane_of "
-                     "or scaler was not pickled, call dblp.torch.register()")
+        _log.warning("an unpickled DistributedDataParallel uses PyTorch's own path, because its communicator, "
+                     "lane_of or scaler was not pickled: call dblp.torch.register()")
 
     def __deepcopy__(self, _memo: Any) -> "_Again":
         return self
@@ -643,7 +648,7 @@ def _flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
 
 
 def _back(flat: torch.Tensor, tensors: Iterable[torch.Tensor]) -> None:
-    """What _flat() has copied is copied back."""
+    """Copy the elements of `flat`, which _flat() has made, back to the tensors."""
     at = 0
     for tensor in tensors:
         tensor.detach().copy_(flat[at:at + tensor.numel()].view_as(tensor))
@@ -659,16 +664,16 @@ def _radix(nranks: int, groups: Optional[Sequence[int]]) -> List[int]:
         return [r for r in radix if r > 1] or [1]
     groups = list(groups)
     if math.prod(groups) != nranks or min(groups, default=1) < 1:
-        raise ValueError(f"groups of {groups} ranks: the product is not {nranks}, which is how many ranks there are")
+        raise ValueError(f"the product of groups {groups} is not {nranks}, the number of ranks")
     return [r for r in groups if r > 1] or [1]
 
 
 class Averager:
     """
-    Averages parameters instead of gradients, each time over groups of ranks only
-    (divide-and-shuffle, DS-Sync): fewer ranks send to one, and nobody waits for more than
-    its group. Replicas are apart meanwhile; after as many averages as there are sizes of
-    groups, what they were at the first one is averaged over all.
+    Averages parameters instead of gradients, each time only over groups of ranks
+    (divide-and-shuffle, DS-Sync). Fewer ranks send to one, and each rank waits only for its
+    group. Replicas differ meanwhile. After as many turns as `groups` has entries, the
+    parameters of the first turn are averaged over all ranks.
 
         averager = dblp.torch.Averager(model, groups=(2, 2), budget="2%")
         for x, y in data:
@@ -678,21 +683,21 @@ class Averager:
             averager.average()
         averager.finish()
 
-    model: the same on all ranks but for its values, which become those of rank 0; in
-        memory of the CPU, parameters of floats of 64, 32 or 16 bits. No
-        DistributedDataParallel: its gradients are averaged already.
-    groups: sizes of the groups, whose product is the number of ranks: first that of ranks
-        with successive numbers, then that of those which are so many apart, and so on. None:
-        two sizes, about the same.
-    comm: None: that of communicator(), of all ranks.
-    budget: share of contributions that may be lost, as State has it: a parameter becomes the
-        mean of what has come.
-    policy, phase, carry, wait_ms: as dblp.Op has them.
+    model: the same on all ranks except for its values, which become those of rank 0. It is in
+        memory of the CPU; parameters are float64, float32, float16 or bfloat16. It is not a
+        DistributedDataParallel, which averages gradients already.
+    groups: sizes of the groups, whose product is the number of ranks. The first size is for ranks
+        with successive numbers, the second for ranks that are the first size apart, and so on.
+        None: two sizes, about equal.
+    comm: communicator; None: that of communicator(), for all ranks.
+    budget: share of contributions that may be lost, see State. A parameter becomes the mean of
+        the contributions that arrived.
+    policy, phase, carry, wait_ms: see dblp.Op.
 
-    Optimisers keep what they know, each its own: momenta are not averaged.
+    The state of optimisers, such as momenta, is not averaged.
 
-    Raises ValueError and TypeError for what cannot be, on all ranks alike; what Comm and
-    Request.wait() raise.
+    Raises ValueError or TypeError for invalid arguments, on all ranks alike, and the exceptions
+    of Comm() and Request.wait().
     """
 
     def __init__(self, model: torch.nn.Module, groups: Optional[Sequence[int]] = None, *,
@@ -715,23 +720,23 @@ class Averager:
         make_op(Dtype.DBLP_FLOAT32, **self._how)
         self._model = model
         self._keys: Dict[Any, int] = {}
-        #: How often was averaged
+        #: Number of averages so far
         self.turns = 0
         #: Bytes of contributions that this rank should have received, and those missing
         self.asked = self.missing = 0
         self._spread([*model.parameters(), *model.buffers()])
 
     def average(self) -> None:
-        """Average parameters that have gradients over this turn's group."""
+        """Average parameters with requires_grad over the group of this turn."""
         how = dict(self._how, turn=self.turns % len(self._how["radix"]))
         self._reduce((p for p in self._model.parameters() if p.requires_grad), how)
         self.turns += 1
 
     def finish(self) -> None:
         """
-        Make replicas the same, to the bit, at the end or for a checkpoint: all that is of
-        these types is averaged over all ranks, and nothing is lost; other buffers become
-        those of rank 0.
+        Make replicas equal, to the bit, at the end or for a checkpoint. Parameters and buffers of
+        float types are averaged over all ranks, and nothing is lost. Other buffers become those
+        of rank 0.
         """
         tensors = [*self._model.parameters(), *self._model.buffers()]
         self._reduce((t for t in tensors if t.dtype in _DTYPES), dict(budget=0, average=True))
@@ -753,7 +758,7 @@ class Averager:
             _back(flat, same)
 
     def _spread(self, tensors: Iterable[torch.Tensor]) -> None:
-        """What rank 0 has, to all: of a tree its root owns all elements."""
+        """Copy tensors of rank 0 to all ranks: in an allgather() by a tree, the root owns all elements."""
         op = make_op(Dtype.DBLP_INT32, algo="tree")
         for dtype, same in _by_dtype(tensors).items():
             data = _flat(same).view(torch.uint8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Numbers, loss budgets and times, as people write them."""
+"""Parsing of numbers, loss budgets and times."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PERCENT = re.compile(r"([0-9]+)(?:\.([0-9]+))?%")
 
 
 def number(name: str, value: int, least: int = 0, most: int = 0xffffffff) -> int:
-    """`value`, if it is an int within `least` ... `most`; else TypeError or ValueError."""
+    """Return `value`. Raises TypeError unless it is an int, ValueError unless within `least` ... `most`."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is an int, not {value!r}")
+        raise TypeError(f"{name} must be an int, not {value!r}")
     if not least <= value <= most:
         raise ValueError(f"{name} {value} is not within {least} ... {most}")
     return value
@@ -26,12 +26,12 @@ def parse_budget(budget: Union[str, int]) -> int:
     """
     A loss budget in ppm, 0 ... PPM.
 
-    budget: "2%", "0.8%" or "8000ppm", as dblpctl takes it, or an int: ppm.
+    budget: "2%", "0.8%" or "8000ppm", as for dblpctl(8), or an int in ppm.
 
-    Raises ValueError, which says what is wrong with it; TypeError for other types.
+    Raises ValueError with the reason, or TypeError for other types.
     """
     if isinstance(budget, bool) or not isinstance(budget, (str, int)):
-        raise TypeError(f"a budget is a str such as '2%' or an int (ppm), not {budget!r}")
+        raise TypeError(f"budget must be a str such as '2%' or an int (ppm), not {budget!r}")
     ppm = budget if isinstance(budget, int) else _parse(budget)
     if not 0 <= ppm <= PPM:
         raise ValueError(f"budget {budget!r} is not within 0% ... 100%")
@@ -40,9 +40,9 @@ def parse_budget(budget: Union[str, int]) -> int:
 
 def parse_time(text: str) -> int:
     """
-    A time in ms.
+    A time in milliseconds, 1 ... 2^32 - 1.
 
-    text: "90", "90s", "1.5s", "500ms", "10m" or "2h"; seconds without a unit.
+    text: a number with a unit: "90s", "1.5s", "500ms", "10m" or "2h"; without a unit: seconds.
 
     Raises ValueError.
     """
@@ -56,7 +56,7 @@ def parse_time(text: str) -> int:
 
 
 def format_budget(ppm: int) -> str:
-    """As parse_budget() takes it."""
+    """A budget in ppm as text for parse_budget(), such as "2%"."""
     return f"{ppm / 10000:.4f}".rstrip("0").rstrip(".") + "%"
 
 
@@ -64,7 +64,7 @@ def _parse(text: str) -> int:
     if re.fullmatch(r"[0-9]+ppm", text):
         return int(text[:-3])
     if re.fullmatch(r"[0-9]+\.[0-9]+ppm", text):
-        raise ValueError(f"budget {text!r} is a fraction of 1ppm, which is the finest")
+        raise ValueError(f"budget {text!r} is finer than 1ppm")
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
         raise ValueError(f"budget {text!r} has no unit: % or ppm")
     percent = _PERCENT.fullmatch(text)

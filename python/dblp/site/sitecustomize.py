@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """
-dblp-run puts this folder into PYTHONPATH: when PyTorch's DistributedDataParallel is
-imported, it learns to register dblp.torch's hook at its first forward pass or join(),
-unless the script has registered one or DBLP_NO_HOOK is set. A Python that does not have
-the package dblp, such as that of a virtual environment, finds this one. Nothing else is
-imported, so other programs do not notice.
+dblp-run puts this directory into PYTHONPATH. When PyTorch's DistributedDataParallel is imported,
+this module changes it: its first forward pass or join() registers the hook of dblp.torch, unless
+the script has registered a hook or DBLP_NO_HOOK is set. A Python without the package dblp, such
+as that of a virtual environment, finds the package next to this directory. Other programs import
+nothing more than without this module.
 """
 
 import functools
@@ -39,12 +39,12 @@ def _teach(ddp: Any) -> None:
     ddp.register_comm_hook = noted(ddp.register_comm_hook)
     ddp._register_builtin_comm_hook = noted(ddp._register_builtin_comm_hook)
     ddp.forward = first(ddp.forward)
-    # A rank without data never reaches forward()
+    # A rank without data never calls forward()
     ddp.join_hook = first(ddp.join_hook)
 
 
 class _Finder:
-    """Waits for the module, and goes."""
+    """A finder that changes the module when it is imported, and then removes itself."""
 
     @classmethod
     def find_spec(cls, name: str, _path: Any = None, _target: Any = None) -> Any:
@@ -66,7 +66,7 @@ class _Finder:
 
 
 class _Package:
-    """The last one that is asked for the package."""
+    """The last finder, which finds the package if no other has."""
 
     @classmethod
     def find_spec(cls, name: str, _path: Any = None, _target: Any = None) -> Any:
@@ -79,7 +79,7 @@ class _Package:
 
 
 def _next() -> None:
-    """The module of this name that this one hides"""
+    """Import the sitecustomize that this module hides"""
     paths = [p for p in sys.path if os.path.abspath(p) != _HERE]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", paths)
     if spec is not None and spec.loader is not None:

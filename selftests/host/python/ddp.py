@@ -562,7 +562,7 @@ def refused():
     ddp, _ = make()
     comm = dblp.torch.communicator()
     for how, reason in ((dict(budget="2"), "no unit"), (dict(rule="best"), "none of bubble"),
-                        (dict(algo="average"), "does not sum over all"), (dict(key=1), "key is not for"),
+                        (dict(algo="average"), "does not sum over all"), (dict(key=1), "key is set by"),
                         (dict(norms=3), "in none"), (dict(norms=-1), "norms -1 is not within"),
                         (dict(bucket=1), "bucket")):
         try:
@@ -676,9 +676,9 @@ def averager_refused():
     model = nn.Linear(2, 2)
     for wrong, how, reason in ((DDP(model), {}, "give its module"), (nn.Linear(2, 2).to(torch.complex64), {}, "weight is torch.complex64"),
                                (nn.Linear(2, 2, device="meta"), {}, "weight is torch.strided on meta"),
-                               (model, dict(groups=(2, 2)), "the product is not 2"),
-                               (model, dict(groups=()), "the product is not 2"),
-                               (model, dict(groups=(-1, -2)), "the product is not 2"),
+                               (model, dict(groups=(2, 2)), "is not 2, the number of ranks"),
+                               (model, dict(groups=()), "is not 2, the number of ranks"),
+                               (model, dict(groups=(-1, -2)), "is not 2, the number of ranks"),
                                (model, dict(budget="2"), "no unit"), (model, dict(rule="bubble"), "rule")):
         try:
             dblp.torch.Averager(wrong, comm=comm, **how)

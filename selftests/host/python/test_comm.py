@@ -141,7 +141,7 @@ class Sums(unittest.TestCase):
             comm.forget(3)
             self.assertFalse(comm.residual(3, kept))
             comm.set_residual(3, array.array("d", [1]))
-            with self.assertRaisesRegex(OSError, "the vector is not that of the key"):
+            with self.assertRaisesRegex(OSError, "the vector differs in type or length from that of the key"):
                 comm.residual(3, kept)
 
         good(with_ranks(2, run))
@@ -161,9 +161,9 @@ class Sums(unittest.TestCase):
 
     def test_lanes_that_cannot_be_are_refused(self):
         for lanes, error, reason in (
-                ([dblp.Lane(large="10%")], ValueError, "the rest of lane 0"),
+                ([dblp.Lane(large="10%")], ValueError, "rest of lane 0"),
                 ([dblp.Lane(tos=1)], ValueError, "tos of lane 0 is 1"),
-                ([dblp.Lane(priority="high")], TypeError, "priority of lane 0 is an int"),
+                ([dblp.Lane(priority="high")], TypeError, "priority of lane 0 must be an int"),
                 ([dblp.Lane(budget="1")], ValueError, "no unit"),
                 ([dblp.Lane()] * 9, OSError, "contradict each other")):
             with self.assertRaisesRegex(error, reason):
@@ -240,7 +240,7 @@ class Sums(unittest.TestCase):
                 request.wait(LONG)
             self.assertEqual((first, list(second), sums[0]), (b"%05d" % before, [before] * 1000, 3))
             for rank in comm.rank, 3:
-                self.assertRaisesRegex(ValueError, "no other rank", comm.send, b"", rank)
+                self.assertRaisesRegex(ValueError, "is not another one of", comm.send, b"", rank)
             self.assertRaisesRegex(ValueError, "cannot be written", comm.recv, b"1", before)
 
         good(with_ranks(3, run))
@@ -275,12 +275,12 @@ class Norms(unittest.TestCase):
         for norm in float("nan"), float("inf"), -1, 2**32:
             with self.assertRaisesRegex(ValueError, "is not a number within"):
                 dblp.report_norm(7, norm)
-        self.assertRaisesRegex(TypeError, "job is an int", dblp.report_norm, "7", 1)
+        self.assertRaisesRegex(TypeError, "job must be an int", dblp.report_norm, "7", 1)
         self.assertRaises(TypeError, dblp.report_norm, 7, None)
         with self.assertRaises(OSError) as refused:
             dblp.report_norm(4294967295, 1.5)
-        reason = {errno.EAFNOSUPPORT: "there is no AF_DBLP", errno.ENOENT: "no such job",
-                  errno.EPERM: "another user's"}[refused.exception.errno]
+        reason = {errno.EAFNOSUPPORT: "the kernel has no AF_DBLP", errno.ENOENT: "no such job",
+                  errno.EPERM: "belongs to another user"}[refused.exception.errno]
         self.assertIn(reason, str(refused.exception))
 
 
@@ -289,14 +289,14 @@ class Buffers(unittest.TestCase):
         odd = memoryview(bytearray(9))[1:]
         wrong = [
             (b"1234", "float32", ValueError, "cannot be written"),
-            (bytearray(6), "float32", ValueError, "6 bytes are no number"),
+            (bytearray(6), "float32", ValueError, "6 bytes is not a multiple of 4"),
             (odd, "int32", ValueError, "not aligned"),
             (memoryview(array.array("f", [0] * 4))[::2], None, ValueError, "not contiguous"),
-            (array.array("h", [1]), None, TypeError, "'h' are not float32"),
-            (array.array("d", [1]), "float32", TypeError, "'d' are not DBLP_FLOAT32"),
-            (array.array("i", [1]), "float32", TypeError, "'i' are not DBLP_FLOAT32"),
-            (array.array("f", [1]), "float8", ValueError, "is none of float32, float16"),
-            (bytearray(4), None, TypeError, "give their dtype"),
+            (array.array("h", [1]), None, TypeError, "format 'h' of the buffer is not float16"),
+            (array.array("d", [1]), "float32", TypeError, "'d' of the buffer does not match DBLP_FLOAT32"),
+            (array.array("i", [1]), "float32", TypeError, "'i' of the buffer does not match DBLP_FLOAT32"),
+            (array.array("f", [1]), "float8", ValueError, "is not one of float32, float16"),
+            (bytearray(4), None, TypeError, "pass dtype for bytes"),
             ([1.0], None, TypeError, "buffer|bytes-like"),
         ]
 
@@ -314,13 +314,13 @@ class Buffers(unittest.TestCase):
     def test_attributes_that_cannot_be_are_refused(self):
         v = array.array("f", [1])
         wrong = [
-            (dict(algo="best"), ValueError, "algo 'best' is none of"),
+            (dict(algo="best"), ValueError, "algo 'best' is not one of"),
             (dict(budget="2"), ValueError, "no unit"),
             (dict(key=-1), ValueError, "key -1 is not within"),
             (dict(key=1 << 64), ValueError, "is not within"),
             (dict(wait_ms=1 << 32), ValueError, "wait_ms"),
-            (dict(wait_ms=0.5), TypeError, "wait_ms is an int"),
-            (dict(radix=[1] * 17), ValueError, "17 radices"),
+            (dict(wait_ms=0.5), TypeError, "wait_ms must be an int"),
+            (dict(radix=[1] * 17), ValueError, "radix has 17 entries"),
             (dict(carry=True), OSError, "contradict each other"),
             (dict(prune="1"), ValueError, "no unit"),
             (dict(prune="1%", rule="feedback"), OSError, "contradict each other"),
@@ -329,11 +329,11 @@ class Buffers(unittest.TestCase):
             (dict(phase=8), OSError, "contradict each other"),
             (dict(root=1, algo="ps"), OSError, "contradict each other"),
             (dict(parts=[(range(0, 1), 1)]), OSError, "has no such lane"),
-            (dict(parts=[(range(0, 2), 0)]), OSError, "parts are not the vector"),
+            (dict(parts=[(range(0, 2), 0)]), OSError, "parts do not cover it"),
             (dict(parts=[(range(1, 2), 0)]), ValueError, "elements 0 ... 0 are in no part"),
             (dict(parts=[(range(0, 2), 0), (range(1, 3), 0)]), ValueError, "element 1 is in two parts"),
-            (dict(parts=[(range(0, 2, 2), 0)]), ValueError, "no elements side by side"),
-            (dict(parts=[(range(0, 1), -1)]), ValueError, "there is no lane -1"),
+            (dict(parts=[(range(0, 2, 2), 0)]), ValueError, "is empty or has a step"),
+            (dict(parts=[(range(0, 1), -1)]), ValueError, "lane -1 is negative"),
             (dict(bucket=1), TypeError, "bucket"),
         ]
         with dblp.Comm(0, 1, Store().kv(), **attributes()) as comm:
@@ -352,7 +352,7 @@ class Buffers(unittest.TestCase):
         self.assertRaises(dataclasses.FrozenInstanceError, setattr, op, "budget", 0)
         # What cannot be is found where it is written
         self.assertRaisesRegex(ValueError, "no unit", dblp.Op, "2")
-        self.assertRaisesRegex(TypeError, "turn is an int", dblp.Op, turn="1")
+        self.assertRaisesRegex(TypeError, "turn must be an int", dblp.Op, turn="1")
 
     def test_a_vector_is_exported_until_the_end(self):
         go = threading.Event()
@@ -743,15 +743,15 @@ class Opening(unittest.TestCase):
             self.refused(OSError, "no MASTER_ADDR", 0, 1)
         finally:
             os.environ.update(saved)
-        self.refused(OSError, "there is no rank 2 of 2", 2, 2, kv)
+        self.refused(OSError, "rank 2 is out of range", 2, 2, kv)
         self.refused(OSError, "'udp' is neither 'dblp', 'tcp'", 0, 1, kv, transport="udp")
-        self.refused(OSError, "no multiple of 8", 0, 1, kv, message_bytes=9)
+        self.refused(OSError, "not a multiple of 8", 0, 1, kv, message_bytes=9)
         self.refused(OSError, "rendezvous nowhere is not known", 0, 1, "nowhere")
         self.refused(OSError, "there is no device none0", 0, 1, kv, devices=["none0"])
-        self.refused(ValueError, "has a NUL", 0, 1, "tcp://x\0y")
+        self.refused(ValueError, "contains a NUL", 0, 1, "tcp://x\0y")
         self.refused(ValueError, "rank -1 is not", -1, 1, kv)
-        self.refused(TypeError, "job is an int", 0, 1, kv, job="1")
-        self.refused(TypeError, "transport is a str", 0, 1, kv, transport=1)
+        self.refused(TypeError, "job must be an int", 0, 1, kv, job="1")
+        self.refused(TypeError, "transport must be a str", 0, 1, kv, transport=1)
         self.refused(TimeoutError, "have not joined within 100 ms: 1", 0, 2, kv)
 
     def test_secrets_ports_and_limits_reach_the_library(self):

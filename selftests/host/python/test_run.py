@@ -450,15 +450,15 @@ class Options(unittest.TestCase):
             (["-n", "1", "--ports", "2-1"], 2, "'2-1' is not a range of ports"),
             (["-n", "1", "--timeout", "5d"], 2, "'5d' is not a time such as"),
             (["-n", "1", "--grace", "0"], 2, "'0' is not within 1ms"),
-            (["-n", "1", "--hosts", "/dev/null"], 2, "either -n or --hosts"),
+            (["-n", "1", "--hosts", "/dev/null"], 2, "-n and --hosts exclude each other"),
             (["-n", "0"], 2, "'0' is not a number within 1"),
             (["-n", "1", "--budget", "2"], 2, "budget '2' has no unit"),
-            (["-n", "1", "--rule", "best"], 2, "rule 'best' is none of bubble, rescale"),
+            (["-n", "1", "--rule", "best"], 2, "rule 'best' is not one of bubble, rescale"),
             (["-n", "1", "--transport", "udp"], 2, "'udp' is neither dblp, tcp nor tcp:CC"),
             (["-n", "1", "--transport", "tcp:none"], 1, "tcp:none does not work here: "),
             (["-n", "1", "--norms", "4"], 2, "--norms needs --job"),
             (["-n", "1", "--export", "NOT_THERE"], 2, "the environment has no NOT_THERE"),
-            (["--hosts", "/dev/null"], 1, "/dev/null: there are no hosts in it"),
+            (["--hosts", "/dev/null"], 1, "/dev/null has no hosts"),
             (["--hosts", "/not/there"], 1, "/not/there"),
         ]
         for args, status, reason in wrong:
@@ -543,7 +543,7 @@ class Hosts(unittest.TestCase):
     def test_a_loopback_address_of_rank_0_is_named(self):
         _, _, err = run(*self.args(), "")
         self.assertRegex(err, r"dblp-run: .*: localhost is (127.0.0.1|::1).* here: rank 1 reaches rank 0 only on the "
-                              "same host; else set --master-addr\n")
+                              "same host; otherwise set --master-addr\n")
 
     def test_how_a_run_gets_on_is_told_by_the_host_of_rank_0(self):
         status, _, err = run(*self.args(), FIVE)

@@ -47,5 +47,5 @@ class Units(unittest.TestCase):
         for value in "ring", "DBLP_RING", 2, dblp.Algo.DBLP_RING:
             self.assertIs(to_enum(dblp.Algo, value), dblp.Algo.DBLP_RING)
         for wrong in "Ring", "", 6, -1, None, True, 1.0:
-            with self.assertRaisesRegex(ValueError, "is none of ps, transpose, ring"):
+            with self.assertRaisesRegex(ValueError, "is not one of ps, transpose, ring"):
                 to_enum(dblp.Algo, wrong)
