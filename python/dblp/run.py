@@ -153,7 +153,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--budget", metavar="SHARE", type=_checked(parse_budget),
                    help="share of contributions that may be lost: 2%%, 8000ppm")
     p.add_argument("--rule", metavar="NAME", type=_enum(Rule), help="bubble, rescale or feedback")
-    p.add_argument("--algo", metavar="NAME", type=_enum(Algo), help="ps, transpose, ring, tree or average")
+    p.add_argument("--algo", metavar="NAME", type=_enum(Algo), help="ps, transpose, ring, tree, bcube or average")
     p.add_argument("--policy", metavar="NAME", type=_enum(Policy), help="full, eager or early")
     p.add_argument("--job", metavar="NUMBER", type=_number(1, 0xffffffff), help="job of the sockets")
     p.add_argument("--norms", metavar="ROUNDS", type=_number(1, 0xffffffff),

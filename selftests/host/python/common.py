@@ -11,7 +11,7 @@ import time
 
 import dblp
 
-#: Seconds after which what should have happened has failed
+#: Seconds after which a test fails that still waits
 LONG = 60
 
 
@@ -26,7 +26,7 @@ class Store:
 
 
 class Folder:
-    """One that processes share."""
+    """A key-value store that processes share."""
 
     def __init__(self, path):
         self.path = path
@@ -53,7 +53,7 @@ def attributes(**more):
 
 
 def with_ranks(n, function, **attr):
-    """function(comm) by n ranks, threads; what they return, or the exceptions they raise"""
+    """Call function(comm) in n threads, one for each rank; return their results or exceptions"""
     store = Store()
     outcome = [None] * n
 
@@ -74,7 +74,7 @@ def with_ranks(n, function, **attr):
 
 
 def good(outcome):
-    """What all have returned; the first exception if there is one"""
+    """Return the results of all ranks; raise the first exception among them"""
     for o in outcome:
         if isinstance(o, BaseException):
             raise o
@@ -89,6 +89,6 @@ def until(condition):
 
 
 def process(code, *args, first="", **options):
-    """A Python process that runs `code`, with common.py's names"""
+    """A Python process that runs `code`, with the names of common.py"""
     return subprocess.Popen([sys.executable, "-c", first + "from common import *\n" + code, *args],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)

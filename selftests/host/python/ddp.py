@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-A rank of torch_ddp.py and torch-dblp.py, under dblp-run: ddp.py SCENARIO... What it prints
-is what is tested.
+A rank of torch_ddp.py and torch-dblp.py, under dblp-run: ddp.py SCENARIO... Tests check its
+output.
 """
 
 import contextlib
@@ -27,9 +27,9 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 import dblp.torch
 
 ROUNDS = 6
-# Of what is compared with Gloo: over TCP nothing is lost, whatever this is
+# Budget of comparisons with Gloo: over TCP nothing is lost, whatever the budget is
 BUDGET = os.environ.get("DDP_BUDGET", "10%")
-# Else all that these models have is in one bucket
+# With the default size, all parameters of these models are in one bucket
 dist._DEFAULT_FIRST_BUCKET_BYTES = 1000
 
 
@@ -47,14 +47,14 @@ class Model(nn.Module):
 
 
 def make(**how):
-    """The same on all ranks; buckets of 1 kB, so that there are several"""
+    """A DDP with the same parameters on all ranks, and several buckets, of 1 kB"""
     torch.manual_seed(1)
     ddp = DDP(Model(), bucket_cap_mb=0.001, find_unused_parameters=True, **how)
     return ddp, torch.optim.SGD(ddp.parameters(), 0.01, momentum=0.9)
 
 
 def train(ddp, opt, accumulate=1, rounds=ROUNDS):
-    """Data differ between ranks, and so does which branches are used"""
+    """Data of a rank and round; data and the branches they use differ between ranks"""
     rank = dist.get_rank()
     data = torch.Generator().manual_seed(100 + rank)
     for i in range(rounds):
@@ -62,7 +62,7 @@ def train(ddp, opt, accumulate=1, rounds=ROUNDS):
         for part in range(accumulate):
             with ddp.no_sync() if part < accumulate - 1 else contextlib.nullcontext():
                 x = torch.randn(16, 10, generator=data)
-                # In one round nobody uses it, in others some do
+                # In one round no rank uses the branch, in others some ranks do
                 ddp(x, rare=i % 3 and (i + rank) % 2).square().mean().backward()
         opt.step()
 
@@ -78,7 +78,7 @@ def apart(a, b):
 
 
 def against_gloo(state_of, accumulate=1, most=1e-5):
-    """The same training by Gloo; prints the replica's digest, and fails if they are apart"""
+    """Repeat the training by Gloo; print the digest of the replica, and fail if both differ"""
     gloo, ours = make(), make()
     state = state_of(ours[0])
     for pair in gloo, ours:
@@ -92,12 +92,12 @@ def against_gloo(state_of, accumulate=1, most=1e-5):
 
 def plain():
     state = against_gloo(lambda ddp: dblp.torch.register(ddp, BUDGET))
-    # As many as there were buckets: each once in each round
+    # Each bucket is summed once in each round
     assert state.buckets % ROUNDS == 0, state.buckets
 
 
 def lanes():
-    """Biases go by one lane, the largest of the rest by another, and all else by a third"""
+    """One lane for biases, one for the largest other elements, and one for the rest"""
     three = [dblp.Lane(large="30%", rest=2, budget=0), dblp.Lane(tos=40, priority=4), dblp.Lane(ect=False)]
     state = against_gloo(lambda ddp: dblp.torch.register(ddp, BUDGET, lanes=three,
                                                          lane_of=lambda p: int(p.dim() == 1)))
@@ -139,7 +139,7 @@ class Typed(nn.Module):
 
 
 def pair_of(model_of, **how):
-    """The same model twice: one whose gradients go by Gloo, and one by dblp"""
+    """The same model twice: one for Gloo, and one for dblp"""
     models = []
     for _ in range(2):
         torch.manual_seed(1)
@@ -149,7 +149,7 @@ def pair_of(model_of, **how):
 
 
 def matrix():
-    """Options of DDP: of two ranks each sum is that of two numbers, so to the bit that of Gloo"""
+    """Options of DDP. With two ranks each sum is that of two numbers, and has the bits of Gloo"""
     runs = 0
     for dtype in torch.float32, torch.float64, torch.float16:
         for static, unused, view, small, parts in itertools.product((False, True), repeat=5):
@@ -158,7 +158,7 @@ def matrix():
             pairs, state = pair_of(lambda dtype=dtype: Typed(dtype), **how)
             data = torch.Generator().manual_seed(100 + dist.get_rank())
             for i in range(4):
-                # What is used is always the same in a static graph, and all of it without `unused`
+                # A static graph always uses the same branches; without `unused` all branches are used
                 rare = not unused or (not static and i % 2 == dist.get_rank())
                 for part in range(1 + parts):
                     x = torch.randn(4, 10, generator=data)
@@ -177,7 +177,7 @@ def matrix():
 
 
 class Rows(nn.Module):
-    """Gradients of which only some rows are there, and others"""
+    """Sparse and dense gradients"""
 
     def __init__(self):
         super().__init__()
@@ -189,7 +189,7 @@ class Rows(nn.Module):
 
 
 def sparse():
-    """What cannot be summed goes by PyTorch's own path, with one line"""
+    """Gradients that libdblp cannot sum use PyTorch's own path, with one warning"""
     pairs, state = pair_of(Rows)
     data = torch.Generator().manual_seed(100 + dist.get_rank())
     for _ in range(4):
@@ -224,7 +224,7 @@ def join():
 
 
 def swapped():
-    """Rank 0 has its parameters in other memory than before, as after an evaluation with averages of them"""
+    """Rank 0 moves its parameters to other memory, as after an evaluation with averages of parameters"""
     pairs, state = pair_of(Model, find_unused_parameters=True)
     for _ in range(3):
         for ddp, opt in pairs:
@@ -237,7 +237,7 @@ def swapped():
 
 
 def copied():
-    """Copies of a DDP go by dblp as well, and say so if they cannot"""
+    """Copies of a DDP use dblp as well, or warn"""
     pairs, state = pair_of(Model, find_unused_parameters=True)
     train(*pairs[1], rounds=2)
     before = state.buckets
@@ -262,7 +262,7 @@ def copied():
 
 
 class Scaler:
-    """A loss scale that each overflow halves, as that of GradScaler"""
+    """A loss scale that an overflow halves, as in GradScaler"""
 
     def __init__(self, scale):
         self.scale, self.halved = scale, 0
@@ -277,8 +277,8 @@ class Scaler:
 
 def scaled():
     """
-    A linear loss: each gradient is c. After a round that is all infinite on one rank, and
-    another scale, each element of the applied steps has the sum of all rounds.
+    A linear loss: each gradient is c. One round is infinite on one rank, and the scale changes.
+    After that, each element of the applied steps has the sum of all rounds.
     """
     c, count, model = 0.5, 0, nn.Linear(300, 300)
     ddp, scaler = DDP(model), Scaler(2.0 ** 16)
@@ -289,7 +289,7 @@ def scaled():
         if i == ROUNDS:
             scaler.scale = 2.0 ** 10
         if i == 2 * ROUNDS - 1:
-            # All that is left comes with it
+            # This round adds the remaining residuals
             state.how.update(budget=0)
         bad = float("inf") if i == 2 and not dist.get_rank() else 1
         (ddp(torch.full((1, 300), c)).sum() * scaler.scale * bad).backward()
@@ -299,7 +299,7 @@ def scaled():
             for total, p in zip(applied, model.parameters()):
                 total += p.grad / scaler.scale
         scaler.update(overflow)
-    # What came in the round that was left out is missing, or there once more
+    # Elements of the omitted round are missing, or counted twice
     most = max((total / count - each).abs().max().item() * count / each
                for total, each in zip(applied, (c, 1)))
     assert scaler.halved == 1 and most <= 1 + 1e-3, (scaler.halved, most)
@@ -308,7 +308,7 @@ def scaled():
 
 
 def again():
-    """A process group after another one, in the same process: nothing is left of the former"""
+    """Process groups one after another, in the same process: nothing of a former one remains"""
     found = []
     for i in range(5):
         dist.destroy_process_group()
@@ -323,12 +323,12 @@ def again():
         gc.collect()
         found.append((len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))))
     print("again", said)
-    # Gloo closes its own some time later
+    # Gloo closes its own descriptors some time later
     assert all(last - first < len(found) - 1 for first, last in zip(found[0], found[-1])), found
 
 
 def alone():
-    """A first pass of rank 0 alone, while the others wait for it elsewhere"""
+    """Rank 0 makes a first pass alone, while the others wait for it in another call"""
     ddp, opt = make()
     with torch.no_grad():
         if not dist.get_rank():
@@ -340,7 +340,7 @@ def alone():
 
 
 def uneven():
-    """As join(), by a script that knows nothing of dblp"""
+    """As join(), by a script without dblp"""
     ddp, opt = make()
     with ddp.join():
         for _ in range(3 * dist.get_rank()):
@@ -351,7 +351,7 @@ def uneven():
 
 
 def skewed():
-    """One rank comes later than others wait for a communicator, but within the process group's time"""
+    """One rank is later than the join limit of libdblp, but within the limit of the process group"""
     ddp, opt = make()
     dblp.torch.register(ddp)
     if dist.get_rank():
@@ -361,7 +361,7 @@ def skewed():
 
 
 def interrupted():
-    """Rank 1 never comes to its second backward pass; the first one waits for it there, and is interrupted"""
+    """Rank 1 never begins its second backward pass; rank 0 waits there for it, and is interrupted"""
     ddp, opt = make()
     state = dblp.torch.State()
     last = threading.Event()
@@ -373,7 +373,7 @@ def interrupted():
 
     def interrupt():
         last.wait()
-        # If it does not wait in Python, it has left Python by then
+        # If rank 0 does not wait in Python, it has left Python by then
         time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -386,14 +386,14 @@ def interrupted():
     try:
         train(ddp, opt, rounds=1)
     except (KeyboardInterrupt, RuntimeError) as e:
-        # PyTorch makes a RuntimeError of it
+        # PyTorch converts the exception to a RuntimeError
         assert "KeyboardInterrupt" in repr(e), e
         print("interrupted", flush=True)
         os._exit(7)
 
 
 def stalled():
-    """Rank 1 never comes to its second backward pass: others fail when the process group's time is over"""
+    """Rank 1 never begins its second backward pass: others fail at the limit of the process group"""
     ddp, opt = make(process_group=dist.new_group(timeout=datetime.timedelta(seconds=6)))
     state = dblp.torch.register(ddp)
     train(ddp, opt, rounds=1)
@@ -407,7 +407,7 @@ def stalled():
 
 
 def elastic():
-    """Rank 1 raises in round 5 of the first start, and in round 7 of the second one; torchrun starts all again"""
+    """Rank 1 raises in round 5 of the first start, and in round 7 of the second; torchrun restarts all"""
     start = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     rank = dist.get_rank()
     ddp, opt = make()
@@ -433,7 +433,7 @@ def elastic():
 
 
 def lossy():
-    """So large that a budget is worth segments: all ranks miss something, and get the same"""
+    """A model with messages of many segments: all ranks miss data, and get the same sums"""
     torch.manual_seed(1)
     ddp = DDP(nn.Linear(300, 300))
     state = dblp.torch.register(ddp, "10%", policy="eager")
@@ -448,7 +448,7 @@ def lossy():
 
 
 def norms():
-    """The first rank of each host tells its job the mean norm of its own gradients, each three rounds"""
+    """The first rank of each host reports the mean norm of its own gradients every three rounds"""
     told, own = [], []
     if dist.get_rank() == 2:
         dblp.job._host = lambda: b"another "
@@ -471,7 +471,7 @@ def norms():
     for (job, norm), mine in zip(told, (own[:3], own[3:6])):
         assert job == 7 and abs(norm - sum(mine) / 3) < 1e-4 * norm, (norm, mine)
     told.clear()
-    # Without one that is no number, of which it says so
+    # A norm that is NaN is omitted, with a warning
     for scale in 1, float("nan"), 1, 1:
         ddp.zero_grad()
         (ddp(x, rare=True).square().mean() * scale).backward()
@@ -493,7 +493,7 @@ def fp16():
 
 
 def two():
-    """Two models in turn, by one communicator, as adversaries are trained"""
+    """Two models in turn on one communicator, as in adversarial training"""
     gloo, ours = [make(), make()], [make(), make()]
     states = [dblp.torch.register(ddp, "2%") for ddp, _ in ours]
     assert states[0].comm is states[1].comm
@@ -507,7 +507,7 @@ def two():
 
 
 def group():
-    """A process group that is not all ranks"""
+    """A process group of some ranks"""
     halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
     mine = halves[dist.get_rank() // 2]
     gloo, ours = make(process_group=mine), make(process_group=mine)
@@ -517,7 +517,7 @@ def group():
         train(*pair)
     assert apart(gloo[0], ours[0]) < 1e-5
     print(digest(ours[0]))
-    # Rank 0 has the store, by which others may be finding each other yet
+    # Rank 0 has the store, by which other ranks may still find each other
     dist.barrier()
 
 
@@ -532,7 +532,7 @@ class Bad(torch.autograd.Function):
 
 
 def crash():
-    """Rank 1's backward pass raises; it ends, and the others fail with its number"""
+    """The backward pass of rank 1 raises and the rank ends; the others fail with its number"""
     ddp, opt = make()
     state = dblp.torch.register(ddp, "2%")
     train(ddp, opt)
@@ -544,12 +544,12 @@ def crash():
     except RuntimeError as e:
         assert "rank 1 has failed" in str(e), e
     print(f"error {state.error.rank}", flush=True)
-    # The launcher is to see rank 1 first
+    # The launcher must see the end of rank 1 first
     time.sleep(1000)
 
 
 def differ():
-    """Ranks that were told different things"""
+    """Ranks with different attributes"""
     ddp, opt = make()
     state = dblp.torch.register(ddp, "2%" if dist.get_rank() else "3%")
     try:
@@ -561,9 +561,9 @@ def differ():
 def refused():
     ddp, _ = make()
     comm = dblp.torch.communicator()
-    for how, reason in ((dict(budget="2"), "no unit"), (dict(rule="best"), "none of bubble"),
+    for how, reason in ((dict(budget="2"), "no unit"), (dict(rule="best"), "is not one of bubble"),
                         (dict(algo="average"), "does not sum over all"), (dict(key=1), "key is set by"),
-                        (dict(norms=3), "in none"), (dict(norms=-1), "norms -1 is not within"),
+                        (dict(norms=3), "a communicator with a job"), (dict(norms=-1), "norms -1 is not within"),
                         (dict(bucket=1), "bucket")):
         try:
             dblp.torch.register(ddp, comm=comm, **how)
@@ -597,20 +597,20 @@ def everything(model):
 
 
 def gathered(vector):
-    """That of each rank, by Gloo"""
+    """The values of all ranks, by Gloo"""
     every = [torch.empty_like(vector) for _ in range(dist.get_world_size())]
     dist.all_gather(every, vector)
     return every
 
 
 def drift(model):
-    """How far replicas' parameters are from their mean, at most"""
+    """Maximum difference of the parameters of replicas from their mean"""
     every = torch.stack(gathered(torch.cat([p.detach().double().reshape(-1) for p in model.parameters()])))
     return (every - every.mean(0)).norm(dim=1).max().item()
 
 
 def trained(groups):
-    """Replicas of a model, trained on data of their own; the largest drift, and the averager, if any"""
+    """Train replicas on data of their own; return the largest drift, and the averager, if any"""
     torch.manual_seed(1)
     model = Model()
     averager = dblp.torch.Averager(model, groups) if groups else None
@@ -658,12 +658,12 @@ def averager():
 
 
 def shuffled():
-    """Replicas stay near each other, and are the same at the end"""
+    """Replicas stay near each other, and are equal at the end"""
     alone = trained(None)[1]
     model, most, ours = trained((2, 2))
     every = gathered(everything(model))
     rank = dist.get_rank()
-    # The last turn was that of ranks 2 apart
+    # The last turn was over ranks that are 2 apart
     assert torch.equal(every[rank], every[rank ^ 2])
     assert not torch.equal(every[rank], every[rank ^ 1])
     assert 0 < most < alone / 3, (most, alone)
@@ -685,20 +685,20 @@ def averager_refused():
             print("was not refused:", how)
         except (TypeError, ValueError) as e:
             assert reason in str(e), e
-    # Nothing has begun on some ranks only
+    # No operation has begun on only some ranks
     dblp.torch.Averager(model, comm=comm).finish()
     print("refused")
 
 
 def unmodified():
-    """Knows nothing of dblp, which is imported above only for the others"""
+    """A script without dblp, which is imported above only for the other scenarios"""
     ddp, opt = make()
     train(ddp, opt)
     print(digest(ddp))
 
 
 def own():
-    """Has a hook of its own"""
+    """A script with a hook of its own"""
     def mine(_state, bucket):
         done = torch.futures.Future()
         done.set_result(bucket.buffer())

@@ -4,7 +4,7 @@
 The Python package over AF_DBLP, with losses: ranks are threads of this process, in a
 network namespace of its own, whose loopback interface loses packets.
 
-For selftests/vm/run --ynl. What needs no AF_DBLP is tested by the others here.
+For selftests/vm/run --ynl. Other files here test the parts that need no AF_DBLP.
 """
 
 import array
@@ -25,7 +25,7 @@ from common import LONG, Store, good, process, with_ranks
 COUNT = 500000
 ROUNDS = 5
 DBLP = dict(transport="dblp")
-#: Where common.py is
+#: Directory of common.py
 HERE = os.path.dirname(os.path.realpath(__file__))
 
 
@@ -145,7 +145,7 @@ class Launcher(unittest.TestCase):
         self.assertRegex(p.stderr, r"progress: operation 1, .*% missing, budget 2%\n")
 
     def test_needs_neither_root_nor_files_of_the_module(self):
-        # As in a container: of others' files, networks and rights there is nothing
+        # As in a container: no other files, networks and rights
         enter = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "unshare", "--user", "--map-root-user",
                  "--net", "--mount", "--pid", "--fork", "sh", "-c",
                  "mount -t tmpfs none /lib/modules && ip link set lo up && exec $0 \"$@\""]
@@ -174,7 +174,7 @@ class Launcher(unittest.TestCase):
 
 
 def main():
-    """In a namespace of its own, with segments as short as those of a network."""
+    """Tests in a network namespace of their own, with segments as short as those of a network."""
     if os.environ.get("PYTHON_NETNS") is None:
         os.environ["PYTHON_NETNS"] = "1"
         os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])

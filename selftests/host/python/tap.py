@@ -53,7 +53,7 @@ class Tap(unittest.TestResult):
 
     @classmethod
     def main(cls, suite):
-        """Run it; the exit status"""
+        """Run the suite; return the exit status"""
         print("TAP version 13")
         result = cls()
         suite.run(result)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Communicators over TCP: what Python adds to selftests/unit/test_comm.c."""
+"""Communicators over TCP: the parts that Python adds to those of selftests/unit/test_comm.c."""
 
 import array
 import asyncio
@@ -28,13 +28,13 @@ except ImportError:
     numpy = None
 
 
-# What a shell runs in the background ignores the signal
+# Background processes of a shell ignore SIGINT
 INTERRUPTIBLE = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 @contextlib.contextmanager
 def other_rank(function, **attr):
-    """This thread's communicator as rank 0, while function(comm) runs in another as rank 1"""
+    """Yield a communicator as rank 0, while another thread runs function(comm) as rank 1"""
     store, outcome = Store(), []
 
     def run():
@@ -95,7 +95,7 @@ class Sums(unittest.TestCase):
                     v = array.array("f", [comm.rank + 1] * 1000)
                     comm.allreduce(v, op=dblp.Op("2%", rule, algo, radix=(2, 2), average=True, policy="eager",
                                                  key=algo)).wait(LONG)
-                    # The digit that is averaged over is the least: 1, 2 and 3, 4
+                    # Turn 0 averages over the lowest digit: 1, 2 and 3, 4
                     want = 1.5 + comm.rank // 2 * 2 if algo == dblp.Algo.DBLP_AVERAGE else 2.5
                     self.assertEqual(set(v), {want})
 
@@ -304,7 +304,7 @@ class Buffers(unittest.TestCase):
             for buf, dtype, error, reason in wrong:
                 with self.assertRaisesRegex(error, reason):
                     comm.allreduce(buf, dtype)
-            # The operations of ranks have numbers: this one would not match
+            # Operations are numbered on each rank: a refused one must not take a number
             if comm.rank:
                 self.assertRaises(ValueError, comm.allreduce, array.array("f"), "float8")
             self.assertEqual(comm.allreduce(array.array("f", [1])).wait(LONG).missing, 0)
@@ -350,7 +350,7 @@ class Buffers(unittest.TestCase):
         self.assertEqual((same, hash(same), {op: 1}[same]), (op, hash(op), 1))
         self.assertEqual(dataclasses.replace(op, rule="bubble").budget, "2%")
         self.assertRaises(dataclasses.FrozenInstanceError, setattr, op, "budget", 0)
-        # What cannot be is found where it is written
+        # Invalid values are refused by the constructor
         self.assertRaisesRegex(ValueError, "no unit", dblp.Op, "2")
         self.assertRaisesRegex(TypeError, "turn must be an int", dblp.Op, turn="1")
 
@@ -376,7 +376,7 @@ class Buffers(unittest.TestCase):
 
     def test_a_request_that_is_dropped_keeps_its_vector(self):
         class Vector(array.array):
-            """One that weak references can name"""
+            """A bytearray that weak references can refer to"""
 
         go, sums = threading.Event(), array.array("i", [7] * 100000)
 
@@ -393,7 +393,7 @@ class Buffers(unittest.TestCase):
             gc.collect()
             self.assertIsNotNone(alive())
             go.set()
-            # Whatever begins next takes its end
+            # The next operation that begins collects the end of this one
             self.assertTrue(readable(comm, LONG))
             comm.allreduce(bytearray(4), "int32").wait(LONG)
             self.assertIsNone(alive())
@@ -402,7 +402,7 @@ class Buffers(unittest.TestCase):
 
 
 class Watched:
-    """The library; how many threads call dblp_wait() for rank 0's request, at most"""
+    """The library, with the maximum number of threads in dblp_wait() for the request of rank 0"""
 
     def __init__(self, lib):
         self.lib, self.lock, self.waiting, self.most = lib, threading.Lock(), {}, 0
@@ -468,7 +468,7 @@ class Waiting(unittest.TestCase):
             request, results = comm.allreduce(array.array("i", [1])), []
             threads = [threading.Thread(target=lambda: results.append(request.wait(LONG)))
                        for _ in range(4)]
-            # The first one that returns frees what the others would wait for
+            # The first dblp_wait() that returns frees the request
             with mock.patch.object(dblp.comm._c, "lib", Watched(dblp.comm._c.lib)) as lib:
                 for thread in threads:
                     thread.start()
@@ -698,7 +698,7 @@ print("begun", flush=True)
         code = """
 comm = dblp.Comm(0, 1, Store().kv(), **attributes())
 """
-        # What is registered first is called last
+        # atexit calls the function that was registered first last
         with process(code, first="import atexit\natexit.register(lambda: print(comm))\n") as p:
             self.assertEqual(p.communicate(timeout=LONG), ("<dblp.Comm, closed>\n", ""))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the binding says about libdblp, against its headers, by the compiler."""
+"""Compares the declarations in dblp._c with the headers of libdblp, by the compiler."""
 
 import ctypes
 import os
@@ -53,7 +53,7 @@ def values():
 
 
 def refused(claims):
-    """Those that the compiler does not agree to"""
+    """The claims that the compiler refutes"""
     text = "#include <stddef.h>\n#include <linux/dblp.h>\n#include <comm.h>\n#include <libdblp.h>\n"
     text += "".join(f'_Static_assert({claim}, "claim {i}");\n' for i, claim in enumerate(claims))
     with tempfile.NamedTemporaryFile("w", suffix=".c") as f:

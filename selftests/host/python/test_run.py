@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""dblp-run: what ranks get, what becomes of what they print, and how they end."""
+"""dblp-run: variables, output and end of ranks."""
 
 import contextlib
 import ctypes
@@ -41,7 +41,7 @@ def start(*args, launch=(), **options):
 
 
 def ended(p):
-    """Its exit status, its lines, sorted, and its own messages"""
+    """Run dblp-run; return its exit status, its sorted lines of output, and its messages"""
     out, err = p.communicate(timeout=LONG)
     return p.returncode, sorted(out.splitlines()), err
 
@@ -56,7 +56,7 @@ def python(n, code, *options, **more):
 
 
 def gone(pid):
-    """Neither running nor about to be"""
+    """Has the process ended, or is it a zombie?"""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as f:
             return f.read().rpartition(")")[2].split()[0] == "Z"
@@ -70,7 +70,7 @@ class Ranks(unittest.TestCase):
                  "DBLP_RULE DBLP_ALGO DBLP_POLICY DBLP_JOB MINE").split()
         code = f"import os; print(*[os.environ.get(n) for n in {names}])\n" \
                "assert int(os.environ['DBLP_PORT']) == int(os.environ['MASTER_PORT']) + 1"
-        # What another launcher has left is not meant
+        # Variables of another launcher do not apply
         env = {**os.environ, "DBLP_JOB": "9", "DBLP_RULE": "rescale", "RANK": "7", "DBLP_PORT": "1"}
         status, out, err = python(2, code, "--budget", "0.8%", "--algo", "ring", "--policy", "early",
                                   "--export", "MINE=a b", env=env)
@@ -107,7 +107,7 @@ class Ranks(unittest.TestCase):
         script = os.path.join(folder, "script.py")
         with open(script, "w", encoding="ascii") as f:
             f.write("import sys, dblp; print(sys.prefix, dblp.__file__)")
-        # As it is installed: the system's Python has the package, that of the environment has not
+        # As when installed: only the Python of the system has the package, not that of the environment
         code = f"import sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(dblp.__file__))!r})\n" \
                "from dblp.run import main; sys.exit(main())"
         env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -154,14 +154,14 @@ class Ranks(unittest.TestCase):
         os.mkfifo(go)
         code = f'[ $RANK = 0 ] || {{ echo here; read word < {go}; exit 7; }}; exec yes'
         with start("-n", "2", "--transport", "tcp", "--", "sh", "-c", code) as p:
-            # Both have their turn
+            # Output of both ranks is printed
             while p.stdout.readline() != "[1] here\n":
                 pass
             p.send_signal(signal.SIGTERM)
             self.assertEqual(ended(p)[0], 143)
         for end, status in (lambda p: open(go, "w", encoding="ascii").close(), 7), \
                 (lambda p: p.send_signal(signal.SIGINT), 130), (lambda p: p.send_signal(signal.SIGTERM), 143):
-            # At full speed
+            # The rank prints at full speed
             with self.subTest(status), \
                     start("-n", "2", "--transport", "tcp", "--", "sh", "-c", code, stdout=subprocess.DEVNULL) as p:
                 p.stderr.readline()
@@ -178,7 +178,7 @@ class Ranks(unittest.TestCase):
             with start("-n", "2", "--transport", "tcp", "--", sys.executable, "-c", code) as p, \
                     mmap.mmap(f.fileno(), 8) as m:
                 seen = []
-                # It has got nowhere for a second
+                # The rank has printed nothing for a second
                 while len(seen) < 100 or not seen[-100] == seen[-1] > 0:
                     seen.append(int.from_bytes(m[:8], "little"))
                     time.sleep(0.01)
@@ -211,13 +211,13 @@ class Ranks(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
-    #: Prints the number of its process and of one that it has started, and waits
+    #: Prints its process ID and that of a child, and waits
     WAIT = ("import os, subprocess, sys, time\n"
             "p = subprocess.Popen(['sleep', '1000'])\n"
             "print('pids', os.getpid(), p.pid)\n")
 
     def pids(self, p, n):
-        """Of n ranks and what they have started"""
+        """Process IDs of n ranks and of their children"""
         lines = [p.stdout.readline().split() for _ in range(n)]
         self.assertEqual([line[1] for line in lines], ["pids"] * n)
         return [int(pid) for line in lines for pid in line[2:]]
@@ -256,7 +256,7 @@ class Ends(unittest.TestCase):
                 self.assertIn(f"{signal.Signals(number).name}: the others are ended", err)
                 until(lambda: all(gone(pid) for pid in pids))
 
-    #: As WAIT, but none of the two wants to end, and the other one has a session of its own
+    #: As WAIT, but both processes ignore SIGTERM, and the child has a session of its own
     STUBBORN = ("import os, signal, subprocess, sys, time\n"
                 "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
                 "p = subprocess.Popen(['sleep', '1000'], start_new_session=True, stdout=2)\n"
@@ -281,7 +281,7 @@ class Ends(unittest.TestCase):
                 os.kill(p.pid if which.endswith("called") else child, signal.SIGKILL)
                 until(lambda: all(gone(pid) for pid in [*pids, child]))
                 self.assertEqual(p.wait(LONG), -9 if which.endswith("called") else 137)
-                # With the secret
+                # The directory with the secret
                 until(lambda: not os.listdir(folder))
 
     def test_all_end_where_proc_shows_the_processes_of_the_host(self):
@@ -302,7 +302,7 @@ class Ends(unittest.TestCase):
         with start("-n", "1", "--grace", "200ms", "--transport", "tcp", "--", sys.executable, "-c",
                    "import os, time; print('pids', os.getpid()); time.sleep(1000)", launch=launch) as p:
             pid, = self.pids(p, 1)
-            # A process that another one traces is not gone before that one has waited for it
+            # A traced process remains until its tracer has waited for it
             ptrace = ctypes.CDLL(None, use_errno=True).ptrace
             if ptrace(0x4206, ctypes.c_long(pid), None, None):
                 self.skipTest("no process may be traced here")
@@ -332,7 +332,7 @@ class Ends(unittest.TestCase):
                 "print('ready')\ntime.sleep(1000)")
         with start("-n", "1", "--transport", "tcp", "--", sys.executable, "-c", code) as p:
             p.stdout.readline()
-            # As timeout(1) does
+            # timeout(1) sends each signal twice
             p.send_signal(signal.SIGTERM)
             p.send_signal(signal.SIGTERM)
             self.assertEqual(ended(p)[:2], (143, ["[0] saved"]))
@@ -380,7 +380,7 @@ class Ends(unittest.TestCase):
         self.assertEqual(python(2, "")[0], 0)
 
 
-#: Five operations, of which each is told
+#: Five operations, with a progress report for each
 FIVE = """
 import array, dblp, dblp.progress
 dblp.progress.EVERY = 0
@@ -391,7 +391,7 @@ with dblp.Comm() as comm:
 
 
 def progress(err):
-    """Numbers of operations, and budgets, of what was said how a run gets on"""
+    """Numbers of operations, and budgets, of the progress lines in `err`"""
     lines = [line[len(Line.BEGIN):] for line in err.splitlines() if line.startswith(Line.BEGIN)]
     return [(int(line.split()[1].rstrip(",")), line.rpartition("budget ")[2]) for line in lines]
 
@@ -489,7 +489,7 @@ class Options(unittest.TestCase):
 
 
 class Hosts(unittest.TestCase):
-    """With a shell instead of ssh, which says what it was given first"""
+    """With a shell instead of ssh, which first prints its arguments"""
 
     def setUp(self):
         folder = self.enterContext(tempfile.TemporaryDirectory())
@@ -548,7 +548,7 @@ class Hosts(unittest.TestCase):
     def test_how_a_run_gets_on_is_told_by_the_host_of_rank_0(self):
         status, _, err = run(*self.args(), FIVE)
         self.assertEqual((status, progress(err)), (0, [(1, "0%"), (5, "0%")]), err)
-        # That leaves it to who started it what of it is printed
+        # Here dblp-run prints each progress line: the dblp-run that started it chooses
         node = ["--node", "0:1:1", "--master-addr", "localhost", "--master-port", "1", "--transport", "tcp"]
         with start(*node, "--", sys.executable, "-c", FIVE.replace("Comm()", "Comm(0, 1, ({}.get, {}.get))"),
                    stdin=subprocess.PIPE) as p:
@@ -576,7 +576,7 @@ class Hosts(unittest.TestCase):
             self.assertIn("the connection to the host that started this has ended", err)
 
 
-#: Variables of ranks 0 and 1 of a launcher, and where rank 0 is
+#: Variables of ranks 0 and 1 of a launcher, and the address of rank 0
 OTHERS = {
     "torchrun": ("RANK={} WORLD_SIZE=2 LOCAL_RANK={} LOCAL_WORLD_SIZE=2 MASTER_ADDR=alpha MASTER_PORT=77",
                  "alpha 77 None"),
@@ -588,7 +588,7 @@ OTHERS = {
 
 
 class Thin(unittest.TestCase):
-    """Around a launcher, or as the program that one starts"""
+    """dblp-run that starts a launcher, or that a launcher starts"""
 
     NAMES = "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT DBLP_PORT DBLP_BUDGET".split()
     CODE = f"import os; print(*[os.environ.get(n) for n in {NAMES}])"
@@ -610,7 +610,7 @@ class Thin(unittest.TestCase):
         _, out, err = run(*self.TCP, self.CODE, env=self.bare)
         self.assertRegex(out[0], r"^None None None None 127.0.0.1 \d+ None 1%$")
         self.assertIn("starts over tcp, budget 1%", err)
-        # A script of sbatch is no rank, but its steps are on hosts of its own
+        # A script of sbatch(1) is not a rank, but its job has a list of hosts
         env = {"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_JOB_ID": "5", "SLURM_JOB_NODELIST": "a[1-2]"}
         _, out, _ = run(*self.TCP, self.CODE, env={**self.bare, **env})
         self.assertRegex(out[0], r"^None None None None a1 \d+ None 1%$")
@@ -631,7 +631,7 @@ class Thin(unittest.TestCase):
     def test_open_mpi_on_either_side(self):
         mpirun = ["mpirun", "-n", "2", "--oversubscribe", "--allow-run-as-root"]
         here = [*LAUNCH, "--transport", "tcp", "--"]
-        # Lines in one piece, as mpirun(1) shows pieces as they come
+        # Print whole lines, because mpirun(1) prints pieces as they arrive
         program = [sys.executable, "-c", SUM.replace("print(", "import os; os.write(1, b'%s %d %s\\n' % (b").replace(
             "[0])", "[0].encode()))")]
         for command in [*here, *mpirun, *program], [*mpirun, *here, *program]:

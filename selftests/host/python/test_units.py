@@ -13,7 +13,7 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 
 
 def shares_of_dblpctl():
-    """The table of its own test: texts with their ppm, or None if they are refused"""
+    """The table of the test in C: texts with their ppm, or None if they are refused"""
     with open(os.path.join(TOP, "tools/dblpctl/units-test.c"), encoding="ascii") as f:
         table = f.read().split("shares[] = {")[1].split("};")[0]
     return [(text, None if ppm == "REFUSED" else int(ppm))

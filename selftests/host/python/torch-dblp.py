@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
 dblp.torch over AF_DBLP, by scenarios of ddp.py, in a network namespace whose loopback
-interface loses packets. For selftests/vm/run --torch. Ranks run one scenario after the
-other, since it takes four seconds until PyTorch is there.
+interface loses packets. For selftests/vm/run --torch. The same ranks run all scenarios, because
+importing PyTorch takes four seconds.
 """
 
 import json
@@ -21,7 +21,7 @@ if __name__ == "__main__":
 import test_run
 from test_run import run
 
-#: Four imports at a time, and Gloo waits for TCP
+#: Seconds: four ranks import PyTorch at once, and Gloo waits for TCP
 test_run.LONG = 400
 SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "ddp.py")
 
@@ -59,14 +59,14 @@ class Unmodified(unittest.TestCase):
         self.assertEqual(status, 0, err)
         self.assertIn("over dblp at", err)
         self.assertEqual((len(said(out, 0)), said(out, 0)), (2, said(out, 1)), out)
-        # Two trainings of six rounds, of which one rank has told
+        # Two trainings of six rounds, in which one rank has reported
         job = subprocess.run("dblpctl -j job show 7".split(), check=True, stdout=subprocess.PIPE).stdout
         self.assertEqual(json.loads(job)["reports"], 4)
         self.assertGreater(float(json.loads(job)["norm"]), 0)
 
 
 def main():
-    """In a namespace of its own, with segments as short as those of a network."""
+    """Tests in a network namespace of their own, with segments as short as those of a network."""
     if os.environ.get("PYTHON_NETNS") is None:
         os.environ["PYTHON_NETNS"] = "1"
         os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])

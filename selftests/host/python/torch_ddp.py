@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""dblp.torch, by real DDPs over TCP: what ranks do is in ddp.py."""
+"""dblp.torch, by real DDPs over TCP. The scenarios of ranks are in ddp.py."""
 
 import array
 import os
@@ -27,12 +27,12 @@ def ranks(n, scenario, *options, **more):
 
 
 def said(lines):
-    """What ranks have said, by rank"""
+    """Output of ranks, by rank"""
     return [line.split("] ", 1)[1] for line in sorted(lines)]
 
 
 class Replicas(unittest.TestCase):
-    """All ranks end with the same bits, and nearly those of Gloo"""
+    """All ranks end with the same bits, which are nearly those of Gloo"""
 
     def same(self, n, scenario, kinds=1, models=1):
         status, out, err = ranks(n, scenario, "--require", "--no-hook")
@@ -140,7 +140,7 @@ class Failures(unittest.TestCase):
 
 
 class Starts(unittest.TestCase):
-    """Where PyTorch's own groups start, and start again"""
+    """Process groups of PyTorch's launcher, and restarts"""
 
     def test_ranks_may_come_as_late_as_the_process_group_allows(self):
         status, out, err = ranks(2, "skewed", "--no-hook")
@@ -172,7 +172,7 @@ class Unmodified(unittest.TestCase):
     def test_scripts_go_by_it_without_a_line_of_their_own(self):
         status, out, err = ranks(2, "unmodified", "--require", "--budget", "2%")
         self.assertEqual(status, 0, err)
-        # Of two numbers there is one sum: to the bit that of Gloo
+        # The sum of two numbers has one order: the bits of Gloo
         gloo = ranks(2, "unmodified", "--no-hook")
         self.assertEqual(gloo[:2], (0, out))
         self.assertIn("over tcp at", err)
@@ -198,7 +198,7 @@ class Unmodified(unittest.TestCase):
 
 
 class Bucket:
-    """As much of a bucket of DDP as is looked at"""
+    """The part of a DDP bucket that dblp.torch uses"""
 
     def __init__(self, *parameters):
         self._parameters = parameters
@@ -223,13 +223,13 @@ class Scaler:
 
 
 class Residuals(unittest.TestCase):
-    """Of two ranks that prune: what each does not send is its residual. Each gradient is 1."""
+    """Residuals of two ranks that prune: the elements that a rank does not send. Each gradient is 1."""
 
     SIZE = 2000
     HOW = dict(sparse=True, prune="20%", block=16)
 
     def rounds(self, state, total, n, scale=1, dtype=torch.float32, layout=((0, 1), (2,))):
-        """n rounds, whose gradients are added to what was applied before"""
+        """Carry out n rounds, and add their gradients to the applied ones"""
         for _ in range(n):
             for places in layout:
                 bucket = Bucket(*(self.parameters[self.of(state)][p] for p in places))
@@ -281,16 +281,16 @@ class Residuals(unittest.TestCase):
             self.rounds(state, total, 2, layout=((2, 1), (0,)))
             stored = pickle.dumps(state)
             del state
-            # What was kept for it is freed
+            # The residual of the DDP is freed
             self.assertFalse(any(comm.residual((1 << 32) + i, array.array("f", [0] * size))
                                  for i, size in enumerate((2, 1, 2, 1)) for size in (size * self.SIZE,)))
             state = pickle.loads(stored)
-            # There is no process group, of which it would open one
+            # Without a process group the state cannot open a communicator
             state._comm = comm
             self.rounds(state, total, 2, layout=((0,), (1, 2)))
             state.how.update(prune=0)
             self.rounds(state, total, 1, layout=((0,), (1, 2)))
-            # Numbers are given in the order in which parameters come
+            # Parameters are numbered in the order of the buckets
             self.assertEqual(self.off(total, 8), 0)
             return sum(r.abs().sum().item() for r in kept["residuals"].values())
 
@@ -318,7 +318,7 @@ class Residuals(unittest.TestCase):
 
 
 class Ops(unittest.TestCase):
-    """What an operation is, without ranks"""
+    """Attributes of operations, without ranks"""
 
     def setUp(self):
         attributes = dict(rendezvous=({}.__setitem__, {}.get), transport="tcp")
@@ -354,13 +354,13 @@ class Ops(unittest.TestCase):
         for bucket in Bucket(a), Bucket(b, c):
             flag, budget, key, rule = self.reduce(state, bucket)
             self.assertEqual((flag, budget, rule), (1, 20000, dblp.Rule.DBLP_FEEDBACK))
-            # As a script does that evaluates with averages
+            # As by a script that evaluates with averages of parameters
             a.data = a.data.clone()
             self.assertEqual(self.reduce(state, bucket)[2], key)
             keys.add(key)
         flag, budget, key, rule = self.reduce(other, Bucket(a))
         self.assertEqual((budget, rule), (30000, dblp.Rule.DBLP_BUBBLE))
-        # One for each vector; none that programs are likely to choose
+        # One key for each vector, above the keys of programs
         self.assertEqual(len(keys | {key}), 3)
         self.assertGreaterEqual(min(keys), 1 << 32)
         self.assertEqual((state.buckets, other.buckets), (4, 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""dblp-run around torchrun, and below it."""
+"""dblp-run that starts torchrun, and that torchrun starts."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import unittest
 
 from test_run import LAUNCH, ended, start
 
-#: On standard error, which is all that torchrun of Debian 12 shows
+#: Prints on standard error, because torchrun of Debian 12 shows nothing else
 SCRIPT = """
 import os, sys, torch, torch.distributed as dist
 dist.init_process_group("gloo")
