@@ -402,7 +402,9 @@ class Comm:
     devices: names of network devices, a list or a comma-separated str: level l of an algorithm
         uses the l-th one, modulo their number. None: chosen by routes.
     job: number of the job of "dblp" sockets; 0: none. None: DBLP_JOB of the environment, else none.
-    epoch: number of this attempt of the job: ranks with a lower one are refused.
+    epoch: number of this attempt of the job. Ranks with a lower one are refused; a rank with a
+        higher one ends this attempt. 0 with "env": TORCHELASTIC_RESTART_COUNT of the
+        environment, if set.
     join_ms: milliseconds to wait until all ranks have joined; 0: DBLP_JOIN_MS of the
         environment, else 60000.
     timeout_ms: milliseconds that a host may be silent until its ranks have failed; 0:
