@@ -19,6 +19,7 @@ This module needs PyTorch 1.13 or later.
 import contextlib
 import ctypes
 import errno
+import functools
 import itertools
 import logging
 import math
@@ -585,7 +586,8 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
     how.update(op=op, norms=norms if norms is not None else int(os.environ.get("DBLP_NORMS") or 0),
                comm=comm, lane_of=lane_of, scaler=scaler, options=dict(options or {}, lanes=lanes))
     state = _register(ddp, how)
-    ddp.register_forward_pre_hook(_Again(how))
+    ddp._dblp_again = _Again(how)  # pylint: disable=protected-access
+    ddp.register_forward_pre_hook(ddp._dblp_again)  # pylint: disable=protected-access
     return state
 
 
@@ -609,8 +611,8 @@ def _register(ddp: Any, how: Dict[str, Any]) -> State:
 
 class _Again:
     """
-    A forward pre-hook of a DDP that registers the communication hook in copies of the DDP. Copies
-    have the pre-hook, but not the communication hook.
+    A forward pre-hook and an attribute of a DDP that registers the communication hook in copies of
+    the DDP. Copies have both, but not the communication hook.
 
     how: keywords of State; None: this object was unpickled, and the pickle did not contain them.
     """
@@ -628,12 +630,34 @@ class _Again:
         _log.warning("an unpickled DistributedDataParallel uses PyTorch's own path, because its communicator, "
                      "lane_of or scaler was not pickled: call dblp.torch.register()")
 
+    def join(self, ddp: Any, divide: bool) -> None:
+        """Before join(divide_by_initial_world_size=divide)"""
+        if self._how is not None and not divide:
+            raise ValueError("join(divide_by_initial_world_size=False) does not work with dblp: it divides sums by the "
+                             "number of all ranks")
+        self(ddp, None)
+
     def __deepcopy__(self, _memo: Any) -> "_Again":
         return self
 
     def __reduce__(self) -> Any:
         lost = self._how is None or any(self._how[name] is not None for name in ("comm", "lane_of", "scaler"))
         return _Again, (None if lost else self._how,)
+
+
+def _joining(method: Any) -> Any:
+    """join_hook() of DDP, which join() calls also on ranks that never reach a forward pass"""
+    @functools.wraps(method)
+    def join_hook(ddp: Any, **kwargs: Any) -> Any:
+        again = getattr(ddp, "_dblp_again", None)
+        if again is not None:
+            again.join(ddp, kwargs.get("divide_by_initial_world_size", True))
+        return method(ddp, **kwargs)
+    return join_hook
+
+
+_DDP: Any = torch.nn.parallel.DistributedDataParallel
+_DDP.join_hook = _joining(_DDP.join_hook)
 
 
 def _by_dtype(tensors: Iterable[torch.Tensor]) -> Dict[torch.dtype, List[torch.Tensor]]:

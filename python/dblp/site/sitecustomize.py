@@ -33,6 +33,8 @@ def _teach(ddp: Any) -> None:
             if not self.__dict__.get("_dblp_has_hook"):
                 import dblp.torch  # pylint: disable=import-outside-toplevel
                 dblp.torch.register(self)
+                # The import has put a check before join_hook()
+                return getattr(self, method.__name__)(*args, **kwargs)
             return method(self, *args, **kwargs)
         return call
 

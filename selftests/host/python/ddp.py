@@ -205,6 +205,15 @@ def sparse():
     print("sparse")
 
 
+def refuses_to_divide(ddp):
+    """Sums are divided by the number of ranks, also when some have joined"""
+    try:
+        with ddp.join(divide_by_initial_world_size=False):
+            raise AssertionError("was not refused")
+    except ValueError as e:
+        assert "divide_by_initial_world_size" in str(e), e
+
+
 def join():
     """Ranks have different numbers of batches, and the last one none"""
     pairs, state = pair_of(Model, find_unused_parameters=True, bucket_cap_mb=0.001)
@@ -212,15 +221,19 @@ def join():
     batches = 0 if rank == dist.get_world_size() - 1 else 3 + 2 * rank
     data = torch.Generator().manual_seed(100 + rank)
     inputs = [torch.randn(4, 10, generator=data) for _ in range(batches)]
+    copied = copy.deepcopy(pairs[1][0])
+    pairs.append((copied, torch.optim.SGD(copied.parameters(), 0.01, momentum=0.9)))
     for ddp, opt in pairs:
         with ddp.join():
             for x in inputs:
                 opt.zero_grad()
                 ddp(x, rare=True).square().mean().backward()
                 opt.step()
-    assert apart(pairs[0][0], pairs[1][0]) < 1e-5
+    for ddp, _ in pairs[1:]:
+        assert apart(pairs[0][0], ddp) < 1e-5
+        refuses_to_divide(ddp)
     assert state.buckets
-    print(digest(pairs[1][0]))
+    print(digest(pairs[1][0]), digest(copied))
 
 
 def swapped():
@@ -341,13 +354,16 @@ def alone():
 
 def uneven():
     """As join(), by a script without dblp"""
-    ddp, opt = make()
-    with ddp.join():
-        for _ in range(3 * dist.get_rank()):
-            opt.zero_grad()
-            ddp(torch.ones(4, 10), rare=True).square().mean().backward()
-            opt.step()
-    print(digest(ddp))
+    ddp, _ = make()
+    refuses_to_divide(ddp)
+    for model in ddp, copy.deepcopy(ddp):
+        opt = torch.optim.SGD(model.parameters(), 0.01)
+        with model.join():
+            for _ in range(3 * dist.get_rank()):
+                opt.zero_grad()
+                model(torch.ones(4, 10), rare=True).square().mean().backward()
+                opt.step()
+    print(digest(ddp), digest(model))
 
 
 def skewed():
