@@ -124,9 +124,11 @@ class _Residuals:
     the gradients of a rank; in the library 16-bit ones are divided by the number of ranks.
     """
 
-    def __init__(self, names: Dict[int, str]) -> None:
+    def __init__(self, parameters: Dict[str, torch.nn.Parameter]) -> None:
         # Parameters live as long as their DDP, so id() identifies them
-        self._names = names
+        self._names = {id(p): name for name, p in parameters.items()}
+        self._sizes = {name: p.numel() for name, p in parameters.items()}
+        self._numbered = not parameters
         self._layouts: Dict[Any, _Layout] = {}
         self._held: Dict[str, torch.Tensor] = {}
         self._comm: Optional[Comm] = None
@@ -146,6 +148,8 @@ class _Residuals:
                 self._held.update(self._read(old))
                 comm.forget(self._layouts.pop(other).key)
         new = _Layout(_new_key(comm), dtype, names, tuple(p.numel() for p in parameters))
+        self._sizes.update(zip(new.names, new.sizes))
+        self._check(self._held)
         self._layouts[place] = new
         self._take(new)
         return new
@@ -169,10 +173,16 @@ class _Residuals:
         wide = flat.to(torch.promote_types(layout.dtype, torch.float32)) * self._share(layout.dtype)
         return dict(zip(layout.names, wide.split(layout.sizes)))
 
+    def _check(self, pieces: Dict[str, torch.Tensor]) -> None:
+        """Numbers of parameters may be those of buckets that are not there yet"""
+        for name, tensor in pieces.items():
+            if name not in self._sizes and not self._numbered:
+                raise ValueError(f"there is a residual of {name}, and no such parameter")
+            size = self._sizes.get(name, tensor.numel())
+            if tensor.numel() != size:
+                raise ValueError(f"the residual of {name} has {tensor.numel()} elements, not {size}")
+
     def _write(self, layout: _Layout, pieces: Dict[str, torch.Tensor]) -> None:
-        for name, size in zip(layout.names, layout.sizes):
-            if name in pieces and pieces[name].numel() != size:
-                raise ValueError(f"the residual of {name} has {pieces[name].numel()} elements, not {size}")
         flat = torch.cat([pieces[name].reshape(-1) if name in pieces else torch.zeros(size)
                           for name, size in zip(layout.names, layout.sizes)])
         error = self._call(_c.lib.dblp_residual_set, layout, (flat / self._share(layout.dtype)).to(layout.dtype))
@@ -192,6 +202,7 @@ class _Residuals:
         return {name: tensor.clone() for name, tensor in found.items()}
 
     def set(self, pieces: Dict[str, torch.Tensor]) -> None:
+        self._check(pieces)
         self.reset()
         self._held = dict(pieces)
         for layout in self._layouts.values():
@@ -287,8 +298,7 @@ class State:
         self._norms_rounds = norms
         self._norms: Optional[_Norms] = None
         self._lane_of = lane_of
-        names = {id(p): name for name, p in module.named_parameters()} if module is not None else {}
-        self._residuals = _Residuals(names)
+        self._residuals = _Residuals(dict(module.named_parameters()) if module is not None else {})
         self._ready = self._warned = False
         #: Operations of the present backward pass
         self._pass: List[Any] = []
@@ -330,10 +340,14 @@ class State:
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """
         Load a value of state_dict(). Buckets, type of gradients and number of ranks may have
-        changed.
+        changed. Raises KeyError and ValueError if names or sizes are not those of the
+        parameters; then nothing has changed.
         """
-        self._residuals.set(state["residuals"])
-        self._scale = state["scale"]
+        residuals, scale = state["residuals"], float(state["scale"])
+        if not 0 < scale < math.inf:
+            raise ValueError(f"a loss scale is not {scale}")
+        self._residuals.set(residuals)
+        self._scale = scale
 
     def __getstate__(self) -> Dict[str, Any]:
         return {"how": {name: value for name, value in self.how.items() if name != "average"},
@@ -402,6 +416,13 @@ class State:
         self.asked += result.asked
         self.missing += result.missing
 
+    def _abort(self) -> None:
+        """A bucket has not begun on this rank, where others would wait for it"""
+        if self._comm is not None:
+            # It may be closed
+            with contextlib.suppress(OSError, ValueError):
+                self._comm.abort()
+
     def _failed(self, error: BaseException) -> None:
         if self.error is None:
             self.error = error
@@ -449,6 +470,7 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Te
         request = state._begin(bucket)
     except BaseException as e:
         state._failed(e)
+        state._abort()
         raise
 
     def average(_future: Any) -> torch.Tensor:

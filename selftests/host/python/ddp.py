@@ -564,6 +564,21 @@ def crash():
     time.sleep(1000)
 
 
+def unbegun():
+    """A lane that does not exist, on rank 1 only: the others fail at once"""
+    ddp, opt = make()
+    rank = dist.get_rank()
+    state = dblp.torch.register(ddp, lane_of=lambda _p: rank)
+    try:
+        train(ddp, opt)
+    except (OSError, RuntimeError):
+        if rank:
+            assert "no such lane" in str(state.error), state.error
+            time.sleep(1000)
+        print(f"error {state.error.rank}", flush=True)
+        os._exit(7)
+
+
 def differ():
     """Ranks with different attributes"""
     ddp, opt = make()

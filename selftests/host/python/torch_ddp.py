@@ -118,6 +118,10 @@ class Failures(unittest.TestCase):
         self.assertIn("rank 1 has failed with exit status 7: the others are ended", err)
         self.assertLessEqual(set(out), {"[0] error 1", "[2] error 1"})
 
+    def test_a_bucket_that_cannot_begin_on_a_rank_fails_on_all(self):
+        status, out, err = ranks(2, "unbegun", "--no-hook")
+        self.assertEqual((status, out), (7, ["[0] error 1"]), err)
+
     def test_ranks_that_were_told_different_budgets_fail(self):
         status, out, err = ranks(2, "differ", "--no-hook")
         self.assertEqual(status, 0, err)
@@ -296,6 +300,16 @@ class Residuals(unittest.TestCase):
 
         self.assertGreater(sum(self.run_ranks(run)), 0)
 
+    def assert_load_is_refused(self, state, why, residuals, scale=1):
+        """What was there before is left"""
+        def kept():
+            return {name: tensor.tolist() for name, tensor in state.state_dict()["residuals"].items()}
+
+        before = kept()
+        with self.assertRaisesRegex(ValueError, why):
+            state.load_state_dict({"residuals": residuals, "scale": scale})
+        self.assertEqual(kept(), before)
+
     def test_of_another_type_and_size_are_loaded_or_refused(self):
         def run(comm, total):
             first = dblp.torch.State(comm, **self.HOW)
@@ -306,10 +320,15 @@ class Residuals(unittest.TestCase):
             second.how.update(prune=0)
             self.rounds(second, total, 1, dtype=torch.float16)
             self.assertEqual(self.off(total, 5), 0)
+            self.assertTrue(first.state_dict()["residuals"])
+            self.assert_load_is_refused(first, "residual of 0 has 1 elements, not 2000", {"0": torch.ones(1)})
+            self.assert_load_is_refused(first, "scale is not 0", {}, 0)
             first.reset()
             self.assertEqual(first.state_dict()["residuals"], {})
-            with self.assertRaisesRegex(ValueError, "residual of 0 has 1 elements, not 2000"):
-                first.load_state_dict({"residuals": {"0": torch.ones(1)}, "scale": 1})
+            named = dblp.torch.State(comm, module=torch.nn.Linear(3, 2))
+            named.load_state_dict({"residuals": {"weight": torch.ones(6)}, "scale": 1})
+            self.assert_load_is_refused(named, "weight has 5 elements, not 6", {"weight": torch.ones(5)})
+            self.assert_load_is_refused(named, "of bais, and no such parameter", {"bais": torch.ones(2)})
             for factor in 0, float("inf"):
                 with self.assertRaisesRegex(ValueError, "cannot be scaled"):
                     first.scale(factor)
