@@ -21,7 +21,7 @@ from .comm import Comm
 from .enums import Algo, Policy, Rule, to_enum
 from .guard import LIMIT, guard
 from .ranks import GRACE, Ranks
-from .units import parse_budget, parse_time
+from .units import env_number, parse_budget, parse_time
 
 #: Directory of sitecustomize.py, which registers the hook of dblp.torch
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
@@ -203,10 +203,12 @@ def free_ports() -> int:
     raise _Error("no two adjacent ports are free: set --master-port")
 
 
-def check_transport(name: str) -> None:
-    """Raise an _Error with the reason if a transport does not work on this machine."""
+def check_transport(name: str, job: int) -> None:
+    """Raise an _Error with the reason if a transport, or the job, does not work on this machine."""
+    # If this process is a rank itself, this is not a communicator of the program
+    os.environ.pop("DBLP_RUN_SOCKET", None)
     try:
-        Comm(0, 1, (lambda key, value: None, lambda key: None), transport=name).close()
+        Comm(0, 1, (lambda key, value: None, lambda key: None), transport=name, job=job).close()
     except OSError as e:
         raise _Error(f"{name} does not work here: {e.strerror}") from e
 
@@ -290,7 +292,7 @@ def warn_of_loopback(o: argparse.Namespace, ranks: Ranks, node: Node) -> None:
 
 
 async def start_here(o: argparse.Namespace, ranks: Ranks, node: Node, secret: Dict[str, str]) -> None:
-    check_transport(o.transport or "dblp")
+    check_transport(o.transport or "dblp", o.job or 0)
     if o.output:
         os.makedirs(o.output, exist_ok=True)
     for local in range(node.ranks):
@@ -391,7 +393,7 @@ def become(o: argparse.Namespace) -> None:
     set_options(o, env)
     rank = found.get("RANK")
     if rank is not None:
-        check_transport(o.transport or env.get("DBLP_TRANSPORT", "dblp"))
+        check_transport(o.transport or env.get("DBLP_TRANSPORT", "dblp"), env_number("DBLP_JOB", env))
     if rank in (None, "0"):
         say(what_is_used(o, f"no -n, --hosts or variables of a launcher: ranks that {o.program} starts" if rank is None
                          else f"{found['WORLD_SIZE']} ranks of {o.program}, which a launcher has started,"))

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Union
+from typing import Mapping, Union
 
 #: One, in the unit of every loss budget: parts per million (DBLP_PPM)
 PPM = 1000000
@@ -20,6 +21,14 @@ def number(name: str, value: int, least: int = 0, most: int = 0xffffffff) -> int
     if not least <= value <= most:
         raise ValueError(f"{name} {value} is not within {least} ... {most}")
     return value
+
+
+def env_number(name: str, env: Mapping[str, str] = os.environ) -> int:
+    """A number of 32 bits of the environment, 0 if it is not there or empty; else ValueError, which names it."""
+    text = env.get(name) or "0"
+    if not (text.isascii() and text.isdecimal()) or int(text) > 0xffffffff:
+        raise ValueError(f"{name}={text} of the environment is not a number within 0 ... {0xffffffff}")
+    return int(text)
 
 
 def parse_budget(budget: Union[str, int]) -> int:

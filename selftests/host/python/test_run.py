@@ -71,7 +71,7 @@ class Ranks(unittest.TestCase):
         code = f"import os; print(*[os.environ.get(n) for n in {names}])\n" \
                "assert int(os.environ['DBLP_PORT']) == int(os.environ['MASTER_PORT']) + 1"
         # Variables of another launcher do not apply
-        env = {**os.environ, "DBLP_JOB": "9", "DBLP_RULE": "rescale", "RANK": "7", "DBLP_PORT": "1"}
+        env = {**os.environ, "DBLP_JOB": "none", "DBLP_RULE": "rescale", "RANK": "7", "DBLP_PORT": "1"}
         status, out, err = python(2, code, "--budget", "0.8%", "--algo", "ring", "--policy", "early",
                                   "--export", "MINE=a b", env=env)
         self.assertEqual(out, [f"[{r}] {r} 2 {r} 2 127.0.0.1 tcp 0.8% None ring early None a b"
@@ -378,6 +378,10 @@ class Ends(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("rank 0 has ended without having used dblp", err)
         self.assertEqual(python(2, "")[0], 0)
+        # A launcher that is itself a rank has only tried the transport
+        status, _, err = run("-n", "1", "--transport", "tcp", "--require", "--", *LAUNCH, "--", "true")
+        self.assertEqual(status, 1, err)
+        self.assertIn("rank 0 has ended without having used dblp", err)
 
 
 #: Five operations, with a progress report for each
