@@ -19,7 +19,7 @@ from .enums import Algo, Dtype, to_enum
 from .lanes import Lane, LaneResult, lane_array, lane_results
 from .op import Op
 from .progress import Tally, tell
-from .units import number
+from .units import env_number, number
 
 KV = Tuple[Callable[[str, bytes], Any], Callable[[str], Optional[bytes]]]
 
@@ -442,7 +442,7 @@ class Comm:
         if transport is None:
             transport = os.environ.get("DBLP_TRANSPORT") or "dblp"
         if job is None:
-            job = int(os.environ.get("DBLP_JOB") or 0)
+            job = env_number("DBLP_JOB")
         given = dict(rank=rank, nranks=nranks, rendezvous=rendezvous, transport=transport,
                      devices=devices, job=job, epoch=epoch, join_ms=join_ms, timeout_ms=timeout_ms,
                      keepalive_ms=keepalive_ms, message_bytes=message_bytes, lanes=lanes, secret=secret,

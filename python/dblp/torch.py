@@ -39,7 +39,7 @@ from .enums import Algo, Dtype, Policy, Rule
 from .job import first_of_host, report_norm
 from .lanes import Lane, Part
 from .op import Op, make_op
-from .units import number, parse_budget
+from .units import env_number, number, parse_budget
 
 __all__ = ["Averager", "State", "communicator", "hook", "register"]
 
@@ -49,8 +49,8 @@ _DTYPES = {torch.float32: Dtype.DBLP_FLOAT32, torch.float64: Dtype.DBLP_FLOAT64,
            torch.float16: Dtype.DBLP_FLOAT16, torch.bfloat16: Dtype.DBLP_BFLOAT16}
 #: Counters of keys by communicator, from 2^32 on: below are keys of programs
 _numbers: "weakref.WeakKeyDictionary[Comm, Any]" = weakref.WeakKeyDictionary()
-#: Communicators by process group; a communicator is closed when its group is freed
-_comms: "weakref.WeakKeyDictionary[Any, Comm]" = weakref.WeakKeyDictionary()
+#: Communicators by process group, with their options; one is closed when its group is freed
+_comms: "weakref.WeakKeyDictionary[Any, Tuple[Comm, Dict[str, Any]]]" = weakref.WeakKeyDictionary()
 #: DDPs with a hook of register(); copies of a DDP are not in it
 _hooked: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
@@ -275,6 +275,8 @@ class State:
             if how or budget is not None:
                 raise TypeError("op excludes budget and other fields of Op")
             how = op.chosen()
+            # Gradients are averaged always
+            how.pop("average", None)
             budget, rule, algo = how.pop("budget", None), how.pop("rule", "bubble"), how.pop("algo", "transpose")
         for name in "key", "average", "parts":
             if name in how:
@@ -283,7 +285,10 @@ class State:
             raise ValueError("algo 'average' does not sum over all ranks")
         self.how = dict(how, budget=budget, rule=rule, algo=algo, average=True)
         make_op(Dtype.DBLP_FLOAT32, **self.how)
-        if number("norms", norms) and not (comm.job if comm else int(os.environ.get("DBLP_JOB") or 0)):
+        options = options or {}
+        if comm is None:
+            _known(group, options)
+        if number("norms", norms) and not (comm.job if comm else _job(options)):
             raise ValueError("norms needs a communicator with a job, whose detector gets them")
         #: The exception that made a backward pass fail, of which PyTorch reports only the text
         self.error: Optional[BaseException] = None
@@ -294,7 +299,7 @@ class State:
         #: Object that scales the loss, or None
         self.scaler = scaler
         self._scale = 1.0
-        self._comm, self._group, self._options = comm, group, options or {}
+        self._comm, self._group, self._options = comm, group, options
         self._norms_rounds = norms
         self._norms: Optional[_Norms] = None
         self._lane_of = lane_of
@@ -426,7 +431,7 @@ class State:
     def _failed(self, error: BaseException) -> None:
         if self.error is None:
             self.error = error
-            _log.error("%s", error)
+            _log.error("%s", str(error) or repr(error))
 
 
 def _complete(waiting: "queue.SimpleQueue[Any]") -> None:
@@ -488,7 +493,7 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Te
     if bucket.is_last():
         try:
             state._end_pass()
-        except Exception as e:
+        except BaseException as e:
             state._failed(e)
             raise
     return averaged
@@ -528,6 +533,24 @@ def _timeout_ms(group: Any) -> int:
     return min(int(limit.total_seconds() * 1000), 0xffffffff)
 
 
+def _job(options: Dict[str, Any]) -> Any:
+    """Number of the job of a communicator that is opened with these options"""
+    job = options.get("job")
+    return job if job is not None else env_number("DBLP_JOB")
+
+
+def _known(group: Any, options: Dict[str, Any]) -> Optional[Comm]:
+    """Return the open communicator of a group, or None. Raise ValueError if it has other options."""
+    group = group if group is not None else dist.group.WORLD
+    comm, used = _comms.get(group, (None, {})) if group is not None else (None, {})
+    for name, value in options.items() if comm is not None else ():
+        # Lists and tuples compare equal, and so do None, 0 and an absent option
+        was, wanted = (tuple(v) if isinstance(v, list) else v or None for v in (used.get(name), value))
+        if value is not None and was != wanted:
+            raise ValueError(f"the communicator of this group is open already, with {name} {was}, not {wanted}")
+    return comm
+
+
 #: Has the environment the address of rank 0? dblp-run(1) sets it for the first communicator
 _from_launcher = ["DBLP_RUN_SOCKET" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ]
 
@@ -549,26 +572,26 @@ def communicator(group: Any = None, lanes: Optional[Sequence[Lane]] = None, **op
     DBLP_DEVICES of the environment names a device. The transport is that of DBLP_TRANSPORT of
     the environment, else "dblp".
 
-    Raises the exceptions of dblp.Comm, and ValueError if the open communicator has another
-    number of lanes.
+    Raises the exceptions of dblp.Comm, and ValueError if the open communicator has other lanes
+    or options.
     """
     group = group if group is not None else dist.group.WORLD
-    known = _comms.get(group)
+    known = _known(group, dict(options, lanes=lanes))
     if known is not None:
-        if lanes is not None and known.lanes != len(lanes):
-            raise ValueError(f"the communicator of this group has {known.lanes} lanes already, not {len(lanes)}")
         return known
+    options["job"] = _job(options)
+    if options.get("epoch") is None:
+        options["epoch"] = env_number("TORCHELASTIC_RESTART_COUNT")
+    for limit in "join_ms", "operation_ms":
+        if f"DBLP_{limit.upper()}" not in os.environ:
+            options.setdefault(limit, _timeout_ms(group))
     rendezvous: Any = None
     if not (group is dist.group.WORLD and _from_launcher[0]):
         rendezvous = _kv(_store(group))
     _from_launcher[0] = False
-    options.setdefault("epoch", int(os.environ.get("TORCHELASTIC_RESTART_COUNT") or 0))
-    for limit in "join_ms", "operation_ms":
-        if f"DBLP_{limit.upper()}" not in os.environ:
-            options.setdefault(limit, _timeout_ms(group))
     comm = Comm(dist.get_rank(group), dist.get_world_size(group), rendezvous,
                 devices=os.environ.get("DBLP_DEVICES"), lanes=lanes, **options)
-    _comms[group] = comm
+    _comms[group] = comm, dict(options, lanes=lanes or [Lane()])
     return comm
 
 
@@ -605,7 +628,7 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
         how = _from_environment(how, budget, rule, algo)
     elif how or (budget, rule, algo) != (None, None, None):
         raise TypeError("op excludes budget, rule, algo and other fields of Op")
-    how.update(op=op, norms=norms if norms is not None else int(os.environ.get("DBLP_NORMS") or 0),
+    how.update(op=op, norms=norms if norms is not None else env_number("DBLP_NORMS"),
                comm=comm, lane_of=lane_of, scaler=scaler, options=dict(options or {}, lanes=lanes))
     state = _register(ddp, how)
     ddp._dblp_again = _Again(how)  # pylint: disable=protected-access

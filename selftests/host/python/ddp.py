@@ -404,6 +404,7 @@ def interrupted():
     except (KeyboardInterrupt, RuntimeError) as e:
         # PyTorch converts the exception to a RuntimeError
         assert "KeyboardInterrupt" in repr(e), e
+        assert isinstance(state.error, KeyboardInterrupt), state.error
         print("interrupted", flush=True)
         os._exit(7)
 
@@ -601,7 +602,17 @@ def refused():
             print("was not refused:", how)
         except (TypeError, ValueError) as e:
             assert reason in str(e), e
-    dblp.torch.register(ddp)
+    other, job, lanes = DDP(nn.Linear(2, 2)), dict(job=3), [dblp.Lane(budget=0)]
+    for how, reason in ((dict(options=job), "with job None, not 3"), (dict(lanes=lanes), "with lanes"),
+                        (dict(options=dict(ports="40000-40100")), "with ports None, not 40000-40100")):
+        try:
+            dblp.torch.register(other, **how)
+            print("was not refused:", how)
+        except ValueError as e:
+            assert reason in str(e), e
+    group = dist.new_group()
+    dblp.torch.register(DDP(nn.Linear(2, 2), process_group=group), norms=3, options=job)
+    dblp.torch.register(ddp, lanes=[dblp.Lane()], options=dict(epoch=0, timeout_ms=0))
     try:
         dblp.torch.register(ddp)
         print("was registered twice")

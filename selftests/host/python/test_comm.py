@@ -741,6 +741,10 @@ class Opening(unittest.TestCase):
             self.refused(OSError, "rank is not given, .* none of RANK, ", None, 1, kv)
             self.refused(OSError, "nranks is not given", 0, None, kv)
             self.refused(OSError, "no MASTER_ADDR", 0, 1)
+            for wrong in "many", "-1", "4294967296":
+                os.environ["DBLP_JOB"] = wrong
+                self.refused(ValueError, f"DBLP_JOB={wrong} of the environment is not", 0, 1, kv)
+            del os.environ["DBLP_JOB"]
         finally:
             os.environ.update(saved)
         self.refused(OSError, "rank 2 is out of range", 2, 2, kv)

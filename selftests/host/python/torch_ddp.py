@@ -363,6 +363,8 @@ class Ops(unittest.TestCase):
         self.assertEqual(pickle.loads(pickle.dumps(by_op)).how, same.how)
         self.assertRaisesRegex(TypeError, "op excludes", dblp.torch.State, self.comm, "2%", op=op)
         self.assertRaisesRegex(TypeError, "op excludes", dblp.torch.register, None, rule="bubble", op=op)
+        average = dblp.torch.State(self.comm, op=dblp.Op("3%", policy="eager", wait_ms=9, average=True))
+        self.assertEqual(average.how, by_op.how)
         self.assertRaisesRegex(TypeError, "key is set by the hook", dblp.torch.State, self.comm, op=dblp.Op(key=1))
 
     def test_each_bucket_has_a_key_wherever_its_parameters_are(self):
@@ -383,6 +385,13 @@ class Ops(unittest.TestCase):
         self.assertEqual(len(keys | {key}), 3)
         self.assertGreaterEqual(min(keys), 1 << 32)
         self.assertEqual((state.buckets, other.buckets), (4, 1))
+
+    def test_numbers_of_the_environment_that_are_wrong_are_named(self):
+        for name, function in (("DBLP_NORMS", dblp.torch.register), ("DBLP_JOB", dblp.torch.communicator),
+                               ("TORCHELASTIC_RESTART_COUNT", dblp.torch.communicator)):
+            with unittest.mock.patch.dict(os.environ, {name: "1x"}), \
+                    self.assertRaisesRegex(ValueError, name + "=1x of the environment is not a number"):
+                function(unittest.mock.Mock())
 
     def test_without_a_budget_the_phase_or_the_job_says_it(self):
         self.assertEqual(self.reduce(dblp.torch.State(self.comm), Bucket(torch.ones(3)))[:2], (0, 0))
