@@ -12,6 +12,8 @@ from typing import Any
 
 LEVELS_MAX = 16
 LANES_MAX = 8
+BLOCK_MAX = 1 << 20
+PHASES = 8
 ABSENT_RANKS = 12
 RANK_ENV = -1
 

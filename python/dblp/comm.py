@@ -7,6 +7,7 @@ import atexit
 import collections
 import ctypes
 import errno as errnos
+import math
 import os
 import sys
 import threading
@@ -554,9 +555,20 @@ class Comm:
             raise self.error or os_error(error, _BEGIN_REASONS)
         return request
 
+    def _to_c(self, op: Op, dtype: Dtype, algo: Algo = Algo.DBLP_TRANSPOSE) -> _c.Op:
+        """struct dblp_op, if `op` can be an operation of so many ranks."""
+        if not isinstance(op, Op):
+            raise TypeError(f"op must be a dblp.Op, not {op!r}")
+        nranks = self.nranks
+        if op.root >= nranks:
+            raise ValueError(f"root is {op.root}, and there are ranks 0 ... {nranks - 1}")
+        if op.radix and math.prod(op.radix) != nranks:
+            raise ValueError(f"the product of radix is {math.prod(op.radix)}, not {nranks}, the number of ranks")
+        return op.to_c(dtype, algo)
+
     def _begin_buffer(self, function: Callable[..., int], buf: Any, dtype: Any, op: Op) -> Request:
         vector = _Vector(buf, dtype)
-        return self._begin(function, vector.address, vector.count, op.to_c(vector.dtype), vector)
+        return self._begin(function, vector.address, vector.count, self._to_c(op, vector.dtype), vector)
 
     def allreduce(self, buf: Any, dtype: Union[Dtype, int, str, None] = None, op: Op = Op()) -> Request:
         """
@@ -598,7 +610,7 @@ class Comm:
         """
         vector = _Vector(buf, dtype)
         return self._begin(_c.lib.dblp_reduce, vector.address, vector.count,
-                           op.to_c(vector.dtype, Algo.DBLP_TREE), vector)
+                           self._to_c(op, vector.dtype, Algo.DBLP_TREE), vector)
 
     def broadcast(self, buf: Any, root: int = 0) -> Request:
         """
@@ -610,7 +622,7 @@ class Comm:
         """
         vector = _Bytes(buf)
         return self._begin(_c.lib.dblp_broadcast, vector.address, vector.count,
-                           Op(root=root, algo="tree").to_c(Dtype.DBLP_UINT8), vector)
+                           self._to_c(Op(root=root, algo="tree"), Dtype.DBLP_UINT8), vector)
 
     def barrier(self, timeout: Optional[float] = None) -> None:
         """
@@ -658,7 +670,7 @@ class Comm:
         many for each lane, and more where parts of a lane are not adjacent.
         """
         number("count", count, 0, 1 << 48)
-        how = op.to_c(Dtype.DBLP_INT32)
+        how = self._to_c(op, Dtype.DBLP_INT32)
         n = self._owned(count, how, (_c.Span * 0)())
         part = (_c.Span * n)()
         self._owned(count, how, part)

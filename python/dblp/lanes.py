@@ -7,7 +7,7 @@ from typing import Any, Iterable, NamedTuple, Sequence, Tuple, Union
 
 from . import _c
 from .enums import LaneFlags, Policy, to_enum
-from .units import parse_budget
+from .units import number, parse_budget
 
 Part = Tuple[range, int]
 
@@ -64,11 +64,7 @@ def lane_array(lanes: Sequence[Lane]) -> Any:
     """Array of struct dblp_lane. Raises TypeError or ValueError for invalid lanes."""
     for i, lane in enumerate(lanes):
         for name in "priority", "tos", "rest":
-            value = getattr(lane, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name} of lane {i} must be an int, not {value!r}")
-            if not 0 <= value <= 0xffffffff:
-                raise ValueError(f"{name} of lane {i} is {value}, not within 0 ... 4294967295")
+            number(f"{name} of lane {i}", getattr(lane, name))
         if lane.tos > 0xfc or lane.tos % 4:
             raise ValueError(f"tos of lane {i} is {lane.tos}, not a multiple of 4 up to 252")
         if parse_budget(lane.large) and not (lane.rest < len(lanes) and
@@ -88,10 +84,8 @@ def part_array(parts: Iterable[Part]) -> Any:
             raise ValueError(f"elements {at} ... {elements.start - 1} are in no part")
         if elements.start < at:
             raise ValueError(f"element {elements.start} is in two parts")
-        if lane < 0:
-            raise ValueError(f"lane {lane} is negative")
         at = elements.stop
-        found.append(_c.LanePart(first=elements.start, end=at, lane=lane))
+        found.append(_c.LanePart(first=elements.start, end=at, lane=number("lane", lane)))
     return (_c.LanePart * len(found))(*found)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, Sequence, Union
 from . import _c
 from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule, to_enum
 from .lanes import Part, part_array
-from .units import number, parse_budget
+from .units import PPM, number, parse_budget
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +82,24 @@ class Op:
     def __post_init__(self) -> None:
         for name in "radix", "parts":
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        self.to_c(Dtype.DBLP_INT32)
+        for name in "average", "carry", "sparse", "keep", "server":
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be a bool, not {getattr(self, name)!r}")
+        self._check(self.to_c(Dtype.DBLP_INT32))
+
+    def _check(self, op: _c.Op) -> None:
+        """Raise ValueError for fields that contradict each other on any communicator."""
+        if self.carry and self.budget is None:
+            raise ValueError("carry needs a budget")
+        for name in "prune", "block":
+            if getattr(op, name) and not self.sparse:
+                raise ValueError(f"{name} needs sparse")
+        if op.prune and op.rule != Rule.DBLP_FEEDBACK:
+            raise ValueError("prune needs the rule 'feedback'")
+        if op.prune >= PPM:
+            raise ValueError("prune must be less than 100%")
+        if op.block & (op.block - 1) or op.block > _c.BLOCK_MAX:
+            raise ValueError(f"block {op.block} is not a power of two up to {_c.BLOCK_MAX}")
 
     def to_c(self, dtype: Dtype, algo: Algo = Algo.DBLP_TRANSPOSE) -> _c.Op:
         """struct dblp_op for elements of `dtype`; `algo` is the default algorithm."""
@@ -117,7 +134,7 @@ class Op:
             op.policy = to_enum(Policy, self.policy)
         if self.phase is not None:
             op.flags |= OpFlags.DBLP_OP_PHASE
-            op.phase = number("phase", self.phase)
+            op.phase = number("phase", self.phase, 0, _c.PHASES - 1)
         for given, flag in ((self.average, OpFlags.DBLP_OP_AVERAGE), (self.carry, OpFlags.DBLP_OP_CARRY),
                             (self.sparse, OpFlags.DBLP_OP_SPARSE), (self.keep, OpFlags.DBLP_OP_KEEP)):
             op.flags |= flag if given else 0

@@ -321,27 +321,41 @@ class Buffers(unittest.TestCase):
             (dict(wait_ms=1 << 32), ValueError, "wait_ms"),
             (dict(wait_ms=0.5), TypeError, "wait_ms must be an int"),
             (dict(radix=[1] * 17), ValueError, "radix has 17 entries"),
-            (dict(carry=True), OSError, "contradict each other"),
+            (dict(carry=True), ValueError, "carry needs a budget"),
             (dict(prune="1"), ValueError, "no unit"),
-            (dict(prune="1%", rule="feedback"), OSError, "contradict each other"),
-            (dict(prune="1%", sparse=True), OSError, "contradict each other"),
-            (dict(block=3, sparse=True), OSError, "contradict each other"),
-            (dict(phase=8), OSError, "contradict each other"),
-            (dict(root=1, algo="ps"), OSError, "contradict each other"),
+            (dict(prune="1%", rule="feedback"), ValueError, "prune needs sparse"),
+            (dict(prune="1%", sparse=True), ValueError, "prune needs the rule 'feedback'"),
+            (dict(prune="100%", sparse=True, rule="feedback"), ValueError, "prune must be less than 100%"),
+            (dict(block=8), ValueError, "block needs sparse"),
+            (dict(block=3, sparse=True), ValueError, "block 3 is not a power of two up to 1048576"),
+            (dict(block=1 << 21, sparse=True), ValueError, "block 2097152 is not a power of two"),
+            (dict(phase=8), ValueError, "phase 8 is not within 0 ... 7"),
+            (dict(sparse=1), TypeError, "sparse must be a bool, not 1"),
+            (dict(server="no"), TypeError, "server must be a bool"),
+            (dict(keep=True, algo="ring"), OSError, "contradict each other"),
+            (dict(root=1, algo="ps"), ValueError, "root is 1, and there are ranks 0 ... 0"),
+            (dict(radix=[2, 3], algo="bcube"), ValueError, "product of radix is 6, not 1, the number of ranks"),
             (dict(parts=[(range(0, 1), 1)]), OSError, "has no such lane"),
             (dict(parts=[(range(0, 2), 0)]), OSError, "parts do not cover it"),
             (dict(parts=[(range(1, 2), 0)]), ValueError, "elements 0 ... 0 are in no part"),
             (dict(parts=[(range(0, 2), 0), (range(1, 3), 0)]), ValueError, "element 1 is in two parts"),
             (dict(parts=[(range(0, 2, 2), 0)]), ValueError, "is empty or has a step"),
-            (dict(parts=[(range(0, 1), -1)]), ValueError, "lane -1 is negative"),
+            (dict(parts=[(range(0, 1), -1)]), ValueError, "lane -1 is not within"),
+            (dict(parts=[(range(0, 1), 1 << 32)]), ValueError, "lane 4294967296 is not within"),
+            (dict(parts=[(range(0, 1), "0")]), TypeError, "lane must be an int"),
             (dict(bucket=1), TypeError, "bucket"),
         ]
         with dblp.Comm(0, 1, Store().kv(), **attributes()) as comm:
             for how, error, reason in wrong:
                 with self.assertRaisesRegex(error, reason):
                     comm.allreduce(v, op=dblp.Op(**how))
-            with self.assertRaisesRegex(OSError, "contradict"):
-                comm.owned(1, op=dblp.Op(root=1, algo="ps"))
+            for begin in (lambda: comm.owned(1, op=dblp.Op(root=1, algo="ps")), lambda: comm.broadcast(v, root=1),
+                          lambda: comm.reduce(v, op=dblp.Op(root=1))):
+                with self.assertRaisesRegex(ValueError, "root is 1"):
+                    begin()
+            for begin in comm.allreduce, comm.reduce:
+                with self.assertRaisesRegex(TypeError, "op must be a dblp.Op, not {'budget': 0}"):
+                    begin(v, op=dict(budget=0))
             self.assertIsNone(comm.error)
 
     def test_how_an_operation_is_done_is_a_value(self):

@@ -49,6 +49,8 @@ def values():
     yield f"DBLP_LEVELS_MAX == {_c.LEVELS_MAX}"
     yield f"DBLP_LANES_MAX == {_c.LANES_MAX}"
     yield f"DBLP_ABSENT_RANKS == {_c.ABSENT_RANKS}"
+    yield f"DBLP_BLOCK_MAX == {_c.BLOCK_MAX}"
+    yield f"DBLP_PHASES == {_c.PHASES}"
     yield f"DBLP_COMM_RANK_ENV == {_c.RANK_ENV}"
 
 
