@@ -410,9 +410,12 @@ def interrupted():
 
 
 def stalled():
-    """Rank 1 never begins its second backward pass: others fail at the limit of the process group"""
-    ddp, opt = make(process_group=dist.new_group(timeout=datetime.timedelta(seconds=6)))
-    state = dblp.torch.register(ddp)
+    """Rank 1 never begins its second backward pass: others fail at the limit of operations"""
+    group = dist.new_group(timeout=datetime.timedelta(seconds=600))
+    # Which is that of the process group, unless it is set
+    assert dblp.torch._timeout_ms(group) == 600000
+    ddp, opt = make(process_group=group)
+    state = dblp.torch.register(ddp, options=dict(operation_ms=6000))
     train(ddp, opt, rounds=1)
     if dist.get_rank() == 1:
         time.sleep(1000)

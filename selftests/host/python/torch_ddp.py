@@ -132,7 +132,7 @@ class Failures(unittest.TestCase):
         self.assertEqual((status, said(out)), (0, ["refused"] * 2), err)
 
 
-    def test_a_rank_that_does_not_come_is_named_when_the_time_of_the_group_is_over(self):
+    def test_a_rank_that_begins_no_operation_is_named_at_the_time_limit(self):
         status, out, err = ranks(3, "stalled", "--no-hook")
         self.assertEqual(status, 7, err)
         self.assertLessEqual(set(said(out)), {"(1,) rank 1 has not begun it"}, out)
