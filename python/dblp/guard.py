@@ -88,15 +88,18 @@ def _proc_is_ours() -> bool:
     return False
 
 
-def signal_descendants(number: int) -> None:
-    """Send a signal to all descendants, or to the process groups of `leaders` if /proc does not show them."""
+def signal_descendants(number: int, spared: int = 0) -> None:
+    """
+    Send a signal to all descendants except `spared`, or to the process groups of `leaders` if /proc
+    does not show them.
+    """
     if not _proc_is_ours():
         for pid in leaders:
             with contextlib.suppress(OSError):
                 os.killpg(pid, number)
         return
     family = descendants() | {os.getpid()}
-    for pid in family - {os.getpid()}:
+    for pid in family - {os.getpid(), spared}:
         with contextlib.suppress(OSError):
             fd = os.pidfd_open(pid)
             try:
@@ -154,27 +157,40 @@ def adopt() -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def _stop(child: int) -> None:
+    """Stop with all ranks until SIGCONT. `child` runs on, so that it can end them if this process is killed."""
+    signal_descendants(signal.SIGSTOP, child)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    signal_descendants(signal.SIGCONT, child)
+
+
 def guard(grace: float) -> Optional[int]:
     """
     Fork. Returns None in the child, which has a session of its own, with handled_signals() and
     SIGCHLD blocked. The parent passes these signals on to the child and returns the exit status
-    of the child. If the child was killed, the parent first ends the child's descendants.
+    of the child. If the child was killed, the parent first ends the child's descendants. SIGTSTP
+    stops the parent and the child's descendants.
 
     grace: seconds between SIGTERM and SIGKILL.
     """
     adopt()
     passed = handled_signals()
+    stops = set() if signal.getsignal(signal.SIGTSTP) == signal.SIG_IGN else {signal.SIGTSTP}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_BLOCK, passed | {signal.SIGCHLD})
+    signal.pthread_sigmask(signal.SIG_BLOCK, passed | stops | {signal.SIGCHLD})
     parent = os.getpid()
     child = os.fork()
     if not child:
         os.setsid()
         die_with(parent)()
         adopt()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
         return None
     while True:
-        number = signal.sigwait(passed | {signal.SIGCHLD})
+        number = signal.sigwait(passed | stops | {signal.SIGCHLD})
+        if number in stops:
+            _stop(child)
+            continue
         if number != signal.SIGCHLD:
             os.kill(child, number)
             continue

@@ -184,8 +184,12 @@ _reserved: List[socket.socket] = []
 def reserve(port: int) -> None:
     """Reserve a port. Raises OSError if another dblp-run of this network namespace has reserved it."""
     s = socket.socket(socket.AF_UNIX)
+    try:
+        s.bind(f"\0dblp-run-port-{port}")
+    except OSError:
+        s.close()
+        raise
     _reserved.append(s)
-    s.bind(f"\0dblp-run-port-{port}")
 
 
 def free_ports() -> int:

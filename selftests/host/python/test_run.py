@@ -18,7 +18,7 @@ import unittest
 import dblp
 from common import LONG, until
 from dblp.progress import Line
-from dblp.run import free_ports, parse_hosts
+from dblp.run import _reserved, free_ports, parse_hosts, reserve
 
 LAUNCH = [sys.executable, "-m", "dblp.run"]
 SUM = """
@@ -326,6 +326,23 @@ class Ends(unittest.TestCase):
             p.send_signal(signal.SIGINT)
             self.assertEqual(ended(p)[:2], (130, ["[0] SIGINT", "[1] SIGINT"]))
 
+    def test_it_stops_and_continues_with_its_ranks(self):
+        def state(pid):
+            with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+                return f.read().rpartition(")")[2].split()[0]
+
+        with start("-n", "2", "--grace", "200ms", "--transport", "tcp", "--", sys.executable, "-c",
+                   self.STUBBORN + "time.sleep(1000)") as p:
+            pids = [p.pid, *self.pids(p, 2)]
+            p.send_signal(signal.SIGTSTP)
+            until(lambda: all(state(pid) == "T" for pid in pids))
+            p.send_signal(signal.SIGCONT)
+            until(lambda: all(state(pid) == "S" for pid in pids))
+            p.send_signal(signal.SIGTSTP)
+            until(lambda: all(state(pid) == "T" for pid in pids))
+            p.kill()
+            until(lambda: all(gone(pid) for pid in pids[1:]))
+
     def test_a_signal_that_is_sent_twice_leaves_time_to_end(self):
         code = ("import os, signal, time\n"
                 "signal.signal(15, lambda *_: (time.sleep(0.3), print('saved'), os._exit(0)))\n"
@@ -483,6 +500,9 @@ class Options(unittest.TestCase):
             random.seed(1)
             ports.append(free_ports())
         self.assertNotEqual(*ports)
+        kept = len(_reserved)
+        self.assertRaises(OSError, reserve, ports[0])
+        self.assertEqual(len(_reserved), kept)
 
     def test_hosts_are_lines_with_numbers(self):
         text = "# ours\na 2\n\n  user@b   # one\n2001:db8::1 1\n"
