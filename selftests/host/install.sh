@@ -153,7 +153,7 @@ python_program()
 		[ "$(/usr/bin/python3 -c "$program")" = 20000 ] &&
 		[ "$("$root/usr/bin/dblp-run" -n 1 --transport tcp -- echo it runs)" = "[0] it runs" ] &&
 		fails env DBLP_LIBRARY=/none /usr/bin/python3 -c "$program" 2> "$tmp/err" &&
-		grep 'install it, or name it in DBLP_LIBRARY' "$tmp/err")
+		grep 'install it, or set DBLP_LIBRARY' "$tmp/err")
 }
 try "a Python program finds the package and libdblp" python_program
 
