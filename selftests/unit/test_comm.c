@@ -717,6 +717,37 @@ TEST(an_operation_that_times_out_names_the_absent_ranks)
 		TH_LOG("%s", rank[4].text);
 }
 
+/* Rank 0 begins after rank 1 has sent its contribution and left; rank 2 does not begin */
+static void run_after_one_left(struct rank *r)
+{
+	struct dblp_req *req;
+	int v = 0;
+
+	r->good = true;
+	while (!r->attr.rank && __atomic_load_n(&r->comm->ctl[1].fd, __ATOMIC_SEQ_CST) >= 0)
+		usleep(1000);
+	r->op.limit_ms = r->attr.rank ? 0 : 100;
+	if (r->attr.rank == 2)
+		await_failure(r);
+	else
+		r->err = dblp_reduce(r->comm, &v, 1, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	if (r->attr.rank != 1)
+		expect_absent(r);
+}
+
+TEST(a_rank_that_did_its_part_and_left_has_begun_the_operation)
+{
+	absent = 1 << 2;
+	prepare(3, next_epoch(), 0, run_after_one_left);
+	EACH_RANK(3, r->op.algo = DBLP_PS);
+	run_all(3);
+	expect_good(_metadata, 3);
+	EXPECT_EQ(0, rank[1].err);
+	EXPECT_EQ(-ETIMEDOUT, rank[0].err);
+	EXPECT_EQ(2, rank[0].failed);
+}
+
 static void run_unanswered(struct rank *r)
 {
 	struct dblp_req *req;

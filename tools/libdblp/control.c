@@ -381,7 +381,11 @@ static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 	}
 	switch (ctl->type) {
 	case DBLP_CTL_BYE:
-		c->bye |= ctl->rank == c->rank;
+		if (ctl->rank == c->rank) {
+			c->bye = true;
+			c->answered = true;
+			c->begun = ctl->seq;
+		}
 		has_left(comm, comm->rank ? ctl->rank : c->rank);
 		break;
 	case DBLP_CTL_ABORT:
@@ -480,6 +484,9 @@ void dblp_ctl_bye(struct dblp_comm *comm)
 	uint32_t i;
 
 	/* After a failure nothing depends on BYE: do not wait */
+	pthread_mutex_lock(&comm->lock);
+	ctl.seq = comm->seq;
+	pthread_mutex_unlock(&comm->lock);
 	if (!comm->error)
 		end += comm->attr.timeout_ms * MS_NS;
 	for (i = 0; i < comm->n_ctl; i++) {

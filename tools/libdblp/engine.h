@@ -270,7 +270,7 @@ struct dblp_unreached {
  * @epoch: join, table
  * @nics: join, table: number of devices; late, absent: 1 for a send or recv
  * @message_bytes: join; late, absent: the time limit, ms
- * @seq: report, late, absent: number of the operation; begun: number of the
+ * @seq: report, late, absent: number of the operation; begun, bye: number of the
  *	next operation
  * @reserved: 0
  * @digest: join: hash of the lanes; report: digest of the operation
@@ -368,7 +368,7 @@ enum dblp_source {
  * @reported: @told and @digest are valid
  * @told: number of the operation that the peer reported last
  * @digest: digest of that operation
- * @answered: the peer has answered the last %DBLP_CTL_ASK: @begun is valid
+ * @answered: the peer has answered the last %DBLP_CTL_ASK, or has left: @begun is valid
  * @begun: number of operations that the peer has begun
  * @n_left: entries of @left of the communicator that were sent to the peer
  * @got: bytes in @in

@@ -147,7 +147,8 @@ static void ask(struct dblp_comm *comm, const struct dblp_ctl *late)
 	if (!begin_to_ask(comm, late))
 		return;
 	for (i = 1; i < comm->n_ctl; i++) {
-		comm->ctl[i].answered = false;
+		/* A rank that has left said so then */
+		comm->ctl[i].answered = comm->ctl[i].bye;
 		dblp_ctl_tell(comm, &comm->ctl[i], &ctl);
 	}
 }
