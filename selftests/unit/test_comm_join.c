@@ -106,6 +106,54 @@ TEST(a_stale_key_does_not_end_an_attempt)
 	}
 }
 
+static int stale_calls;
+
+/* Closes each connection, as a server of another kind may */
+static void *hang_up(void *listener)
+{
+	int fd;
+
+	while ((fd = accept(*(int *)listener, NULL, NULL)) >= 0) {
+		close(fd);
+		__atomic_add_fetch(&stale_calls, 1, __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+/* A stale key names another address of this host than the one of rank 0 */
+TEST(a_rank_listens_at_the_address_by_which_it_reached_rank_0)
+{
+	struct sockaddr_dblp own = { .sdblp_family = AF_DBLP };
+	char key[64], at[DBLP_ADDR_TEXT + 2];
+	int listener, i;
+	pthread_t thread;
+
+	if (dblp_device_pick(&own) || dblp_is_loopback(&own))
+		SKIP(return, "this host has a loopback address only");
+	listener = dblp_socket(&own, IPPROTO_TCP);
+	ASSERT_EQ(0, dblp_listen(listener, &own));
+	ASSERT_EQ(0, dblp_name_of(listener, false, &own));
+	prepare(3, next_epoch(), 1000, run_allreduce);
+	rank[0].attr.bind = "127.0.0.1";
+	snprintf(key, sizeof(key), "dblp/%u/0", rank[0].attr.epoch);
+	dblp_addr_format(&own, at);
+	strcat(at, " 1");
+	store_set(NULL, key, at, strlen(at));
+	pthread_create(&thread, NULL, hang_up, &listener);
+	pthread_create(&rank[1].thread, NULL, rank_main, &rank[1]);
+	/* The first attempt is over when the second one calls */
+	while (__atomic_load_n(&stale_calls, __ATOMIC_SEQ_CST) < 2)
+		usleep(1000);
+	pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
+	pthread_create(&rank[2].thread, NULL, rank_main, &rank[2]);
+	for (i = 0; i < 3; i++)
+		pthread_join(rank[i].thread, NULL);
+	expect_good(_metadata, 3);
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listener);
+}
+
 static int store_count(void *kv, const char *key, void *v, size_t *n)
 {
 	++*(int *)kv;

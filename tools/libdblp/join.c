@@ -117,19 +117,30 @@ static int reach(struct dblp_comm *comm, const struct dblp_where *where, uint64_
  * Listen for data at the address from which rank 0 was reached, or that of the
  * list
  */
+/* Is @own still the address that the listeners of the last attempt stand for? */
+static bool is_listening_at(const struct dblp_comm *comm, const struct sockaddr_dblp *own)
+{
+	const struct dblp_nic *nic = &comm->nic[0];
+
+	return nic->listener >= 0 &&
+	       (nic->name[0] || IN6_ARE_ADDR_EQUAL(&nic->addr.sdblp_addr, &own->sdblp_addr));
+}
+
 static int listen_here(struct dblp_comm *comm)
 {
 	struct sockaddr_dblp own;
-	int err;
+	uint32_t i;
+	int err = dblp_rendezvous_own(comm, &own);
 
-	if (comm->nic[0].listener >= 0)
-		return 0;
-	err = dblp_rendezvous_own(comm, &own);
 	/* A host may know its own name as a loopback address */
 	comm->nic[0].is_listed = !err && !dblp_is_loopback(&own);
 	if (err > 0)
 		err = dblp_name_of(comm->ctl[0].fd, false, &own);
-	return err ?: dblp_nics_listen(comm, &own);
+	if (err || is_listening_at(comm, &own))
+		return err;
+	for (i = 0; i < comm->n_nics; i++)
+		dblp_fd_close(&comm->nic[i].listener);
+	return dblp_nics_listen(comm, &own);
 }
 
 /*
