@@ -154,6 +154,52 @@ TEST(a_rank_listens_at_the_address_by_which_it_reached_rank_0)
 	close(listener);
 }
 
+static bool no_ipv6;
+static int n_refused;
+
+int __real_dblp_socket(const struct sockaddr_dblp *addr, int protocol);
+int __real_dblp_rendezvous(struct dblp_comm *comm, struct dblp_where *where);
+
+int __wrap_dblp_socket(const struct sockaddr_dblp *addr, int protocol)
+{
+	if (!no_ipv6 || IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr))
+		return __real_dblp_socket(addr, protocol);
+	__atomic_add_fetch(&n_refused, 1, __ATOMIC_SEQ_CST);
+	return -EAFNOSUPPORT;
+}
+
+/* The name of rank 0 has an IPv6 address as well, after that of IPv4 */
+int __wrap_dblp_rendezvous(struct dblp_comm *comm, struct dblp_where *where)
+{
+	int err = __real_dblp_rendezvous(comm, where);
+
+	if (err || !no_ipv6)
+		return err;
+	where->addr[1] = where->addr[0];
+	where->addr[1].sdblp_addr = in6addr_loopback;
+	where->n = 2;
+	return 0;
+}
+
+TEST(a_host_without_ipv6_waits_for_rank_0_at_its_ipv4_address)
+{
+	char at[64];
+	int i;
+
+	snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", free_port());
+	prepare(2, next_epoch(), 1000, run_allreduce);
+	EACH_RANK(2, r->attr.rendezvous = at);
+	no_ipv6 = true;
+	pthread_create(&rank[1].thread, NULL, rank_main, &rank[1]);
+	while (!__atomic_load_n(&n_refused, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
+	for (i = 0; i < 2; i++)
+		pthread_join(rank[i].thread, NULL);
+	no_ipv6 = false;
+	expect_good(_metadata, 2);
+}
+
 static int store_count(void *kv, const char *key, void *v, size_t *n)
 {
 	++*(int *)kv;

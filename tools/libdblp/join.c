@@ -91,15 +91,17 @@ static int reach(struct dblp_comm *comm, const struct dblp_where *where, uint64_
 		 struct sockaddr_dblp *reached)
 {
 	uint32_t i;
+	bool tried = false;
 	int fd, err, left;
 
 	for (i = 0; i < where->n; i++) {
 		left = dblp_ms_left(until);
 		fd = dblp_socket(&where->addr[i], IPPROTO_TCP);
-		if (fd == -EAFNOSUPPORT && i + 1 < where->n)
+		if (fd == -EAFNOSUPPORT && (tried || i + 1 < where->n))
 			continue;
 		if (fd < 0)
 			return dblp_why(fd, "cannot create a socket to reach rank 0");
+		tried = true;
 		err = dblp_connect(fd, &where->addr[i], left < ATTEMPT_MS ? left : ATTEMPT_MS);
 		if (!err)
 			err = dblp_tcp_keep_alive(comm, fd) ?: dblp_name_of(fd, true, reached);
