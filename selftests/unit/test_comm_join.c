@@ -3,6 +3,7 @@
  * libdblp: joining a communicator, and connections of other processes.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -898,6 +899,52 @@ TEST(the_oldest_connection_makes_room_while_ranks_join)
 	for (i = 0; i < 67; i++)
 		close(fd[i]);
 	expect_good(_metadata, 2);
+}
+
+/* Allow process @pid @more descriptors than it has now */
+static void limit_files(pid_t pid, rlim_t more)
+{
+	struct rlimit limit;
+	char path[32];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	if (!dir || prlimit(pid, RLIMIT_NOFILE, NULL, &limit))
+		abort();
+	/* ".." and "." are no descriptors */
+	for (limit.rlim_cur = more - 2; readdir(dir);)
+		limit.rlim_cur++;
+	closedir(dir);
+	if (prlimit(pid, RLIMIT_NOFILE, &limit, NULL))
+		abort();
+}
+
+TEST(unknown_peers_that_take_all_descriptors_make_room_for_ranks)
+{
+	u16 port = free_port();
+	int fd[20], i, status;
+	pid_t pid;
+
+	prepare_at(2, port, run_allreduce);
+	pid = fork();
+	if (!pid) {
+		rank_main(&rank[0]);
+		_exit(rank[0].opened || !rank[0].good);
+	}
+	while ((fd[0] = try_call(port)) < 0)
+		usleep(1000);
+	wait_for_door(port);
+	/* One for the control connection, one for data */
+	limit_files(pid, 2);
+	for (i = 1; i < 20; i++)
+		fd[i] = call(port);
+	rank_main(&rank[1]);
+	EXPECT_TRUE(rank[1].good);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	for (i = 0; i < 20; i++)
+		close(fd[i]);
 }
 
 /* Duplicate the other end of @fd, which is a socket of this process */

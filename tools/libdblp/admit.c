@@ -269,13 +269,22 @@ static struct guest *oldest(const struct party *p)
 	return first;
 }
 
-/* A client that disconnected is not an error; running out of descriptors or memory is */
+/* Descriptors or memory are used up: does closing a connection without proof free some? */
+static int make_room(struct party *p, int error)
+{
+	if (!p->n)
+		return dblp_why(error, "rank 0 cannot accept more connections");
+	send_away(p, oldest(p), &p->comm->stats.strangers, 0);
+	return 0;
+}
+
+/* A client that disconnected is not an error */
 static int let_in(struct party *p)
 {
 	int fd = dblp_accept(p->comm->door);
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS)
-		return dblp_why(fd, "rank 0 cannot accept more connections");
+		return make_room(p, fd);
 	if (fd < 0)
 		return 0;
 	/*
