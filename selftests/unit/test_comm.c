@@ -615,7 +615,9 @@ TEST(messages_between_ranks_need_no_lane)
 	expect_good(_metadata, 3);
 }
 
-/* Rank 1 receives an element less than rank 0 sends */
+/* Elements that rank 0 sends and rank 1 receives */
+static u64 n_sent, n_received;
+
 static void run_mismatch(struct rank *r)
 {
 	struct dblp_req *req;
@@ -627,8 +629,8 @@ static void run_mismatch(struct rank *r)
 	r->op.algo = DBLP_RING;
 	r->good &= dblp_broadcast(r->comm, v, 1, &r->op, &req) == -EINVAL &&
 		   dblp_reduce(r->comm, v, 1, &r->op, &req) == -EINVAL;
-	r->err = r->attr.rank ? dblp_comm_recv(r->comm, v, 3, DBLP_INT32, 0, &req) :
-				dblp_comm_send(r->comm, v, 4, DBLP_INT32, 1, &req);
+	r->err = r->attr.rank ? dblp_comm_recv(r->comm, v, n_received, DBLP_INT32, 0, &req) :
+				dblp_comm_send(r->comm, v, n_sent, DBLP_INT32, 1, &req);
 	r->err = r->err ?: dblp_wait(req, WAIT_MS, NULL, 0);
 	/* A rank may end the operation before its peer has detected the error */
 	r->err = r->err ?: dblp_barrier(r->comm, &req) ?: dblp_wait(req, WAIT_MS, NULL, 0);
@@ -636,10 +638,17 @@ static void run_mismatch(struct rank *r)
 
 TEST(a_send_and_its_receive_must_have_the_same_size)
 {
-	prepare(2, next_epoch(), 0, run_mismatch);
-	run_all(2);
-	expect_good(_metadata, 2);
-	expect_failed(_metadata, 2, -EPROTO, 0, WAIT_MS);
+	static const u64 sizes[][2] = { { 4, 3 }, { 0, 4 }, { 4, 0 }, { 0, 1 }, { 1, 0 } };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		n_sent = sizes[i][0];
+		n_received = sizes[i][1];
+		prepare(2, next_epoch(), 0, run_mismatch);
+		run_all(2);
+		expect_good(_metadata, 2);
+		expect_failed(_metadata, 2, -EPROTO, 0, WAIT_MS);
+	}
 }
 
 /* Mask of ranks that do not begin the operation */

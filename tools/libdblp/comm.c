@@ -829,16 +829,26 @@ int dblp_barrier(struct dblp_comm *comm, struct dblp_req **new)
 }
 
 static int begin_pair(struct dblp_comm *comm, void *buf, uint64_t count, uint32_t dtype,
-		      uint32_t me, uint32_t peer, struct dblp_req **req)
+		      uint32_t me, uint32_t peer, struct dblp_req **new)
 {
 	const struct dblp_op op = reliable(DBLP_PS, dtype);
+	const struct what what = {
+		.half = DBLP_PLAN_SPREAD, .pair = true, .me = me, .peer = peer,
+	};
+	struct dblp_req *req;
+	int err;
 
 	if (peer >= comm->nranks || peer == comm->rank)
 		return -EINVAL;
-	return begin(comm, buf, count, &op,
-		     (struct what) {
-			.half = DBLP_PLAN_SPREAD, .pair = true, .me = me, .peer = peer,
-		     }, req);
+	err = new_req(comm, buf, count ?: 1, &op, &what, &req);
+	if (err)
+		return err;
+	/* Without elements a word is sent, whose digest differs from that of one element */
+	if (!count) {
+		req->buf = (char *)&req->word;
+		req->digest = ~req->digest;
+	}
+	return submit(req, new);
 }
 
 int dblp_comm_send(struct dblp_comm *comm, const void *buf, uint64_t count,

@@ -143,7 +143,7 @@ struct dblp_task {
  * @op: its attributes
  * @sched: its steps
  * @peer: send and recv: the other rank, in a plan of 2 ranks; else -1
- * @word: the vector of a barrier
+ * @word: the vector of a barrier, or of a send or recv without elements
  * @buf: the vector
  * @esize: bytes of an element
  * @seq: number of the operation: among those of all ranks, or from one rank to
@@ -172,7 +172,7 @@ struct dblp_req {
 	struct dblp_op		op;
 	struct dblp_sched	*sched;
 	int32_t			peer;
-	uint32_t		word;
+	uint64_t		word;
 	char			*buf;
 	uint32_t		esize;
 	uint32_t		seq;
