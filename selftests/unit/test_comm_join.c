@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -823,8 +824,8 @@ static void run_among_strangers(struct rank *r)
 
 	for (i = 0; !r->attr.rank && i < 300; i++)
 		fd[i] = call(port_of_rank(r));
-	/* The limit is two ranks and 64 others */
-	while (!r->attr.rank && strangers_of(r) < 300 - 68)
+	/* The limit is the two links of rank 1 and 64 others */
+	while (!r->attr.rank && strangers_of(r) < 300 - 66)
 		usleep(1000);
 	__atomic_add_fetch(&n_over, !r->attr.rank, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&n_over, __ATOMIC_SEQ_CST))
@@ -945,6 +946,90 @@ TEST(unknown_peers_that_take_all_descriptors_make_room_for_ranks)
 	EXPECT_EQ(0, status);
 	for (i = 0; i < 20; i++)
 		close(fd[i]);
+}
+
+/* Rank 0, in a process of its own, opens files among 120 unknown peers of its data port */
+static void run_crowded(struct rank *r)
+{
+	int i;
+
+	shared->rank[0].rounds = port_of_rank(r);
+	/* The limit is 64 */
+	while (strangers_of(r) < 120 - 66)
+		usleep(1000);
+	for (i = 0; i < 60; i++)
+		r->err |= open("/dev/null", O_RDONLY) < 0;
+	shared->rank[0].err = r->err ? -1 : 1;
+}
+
+TEST(unknown_peers_leave_descriptors_for_the_program)
+{
+	int fd[120], i;
+	pid_t pid;
+
+	shared_new();
+	prepare_at(1, free_port(), run_crowded);
+	/* No connection is closed by its timeout */
+	rank[0].attr.timeout_ms = 600000;
+	pid = fork();
+	if (!pid) {
+		const struct rlimit few = { 24, 4096 };
+
+		if (!setrlimit(RLIMIT_NOFILE, &few))
+			rank_main(&rank[0]);
+		_exit(0);
+	}
+	while (!shared->rank[0].rounds)
+		usleep(1000);
+	for (i = 0; i < 120; i++)
+		fd[i] = call((u16)shared->rank[0].rounds);
+	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	EXPECT_EQ(1, shared->rank[0].err);
+	for (i = 0; i < 120; i++)
+		close(fd[i]);
+}
+
+static pid_t rank_0;
+
+/* The data port of rank 0, which is another process, gets more calls than it can accept */
+static void run_besieged(struct rank *r)
+{
+	int fd[20], i;
+
+	if (!r->attr.rank)
+		shared->rank[0].rounds = port_of_rank(r);
+	while (r->attr.rank && !shared->rank[0].rounds)
+		usleep(1000);
+	if (r->attr.rank)
+		limit_files(rank_0, 2);
+	for (i = 0; r->attr.rank && i < 20; i++)
+		fd[i] = call((u16)shared->rank[0].rounds);
+	if (r->attr.rank)
+		shared->over = true;
+	while (!shared->over)
+		usleep(1000);
+	run_allreduce(r);
+	for (i = 0; r->attr.rank && i < 20; i++)
+		close(fd[i]);
+}
+
+TEST(unknown_peers_that_take_all_descriptors_make_room_for_connections_for_data)
+{
+	int status;
+
+	shared_new();
+	prepare_at(2, free_port(), run_besieged);
+	/* No connection is closed by its timeout */
+	EACH_RANK(2, r->attr.timeout_ms = 600000);
+	rank_0 = fork();
+	if (!rank_0) {
+		rank_main(&rank[0]);
+		_exit(rank[0].opened || !rank[0].good);
+	}
+	rank_main(&rank[1]);
+	EXPECT_TRUE(rank[1].good);
+	ASSERT_EQ(rank_0, waitpid(rank_0, &status, 0));
+	EXPECT_EQ(0, status);
 }
 
 /* Duplicate the other end of @fd, which is a socket of this process */

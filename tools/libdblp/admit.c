@@ -15,11 +15,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/*
- * Most connections of unknown peers at a time, in addition to one for each rank
- */
-#define STRANGERS	64
-
 /**
  * struct guest - a connection whose peer has not proved to be a rank
  * @fd: its socket
@@ -506,7 +501,7 @@ static int prepare(struct party *p)
 	struct dblp_where where;
 	int err = dblp_rendezvous(comm, &where);
 
-	p->room = comm->nranks + STRANGERS;
+	p->room = comm->nranks + DBLP_STRANGERS;
 	p->guest = calloc(p->room, sizeof(*p->guest));
 	p->poll = calloc(comm->nranks + p->room + 1, sizeof(*p->poll));
 	p->reached = calloc(comm->nranks, sizeof(*p->reached));

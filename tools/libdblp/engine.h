@@ -65,6 +65,8 @@
 
 #define DBLP_COMM_VERSION	2
 #define DBLP_NICS_MAX		16
+/* Connections of unknown peers at a time, in addition to those of ranks */
+#define DBLP_STRANGERS		64
 #define DBLP_WHY_TEXT		256
 /* Bytes of the secret, of keys derived from it, and of MACs */
 #define DBLP_MAC		16
@@ -731,6 +733,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @error: negative errno; 0: the communicator works
  * @failed_rank: rank that has failed, or -1
  * @absent: ranks for which an operation waited when its limit passed
+ * @n_accepted: links that higher ranks have connected
  * @seq: number of the next operation
  * @inbox: operations that the engine has not taken
  * @done: operations that only wait for dblp_wait()
@@ -777,6 +780,7 @@ struct dblp_comm {
 	uint32_t			n_connecting;
 	struct dblp_pending		*pending;
 	uint32_t			n_pending;
+	uint32_t			n_accepted;
 	uint64_t			digest[DBLP_DIGESTS];
 	uint32_t			begun;
 	size_t				owned;

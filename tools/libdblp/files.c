@@ -20,7 +20,8 @@
 static uint64_t count_needed(const struct dblp_comm *comm)
 {
 	return OWN + comm->n_nics + comm->n_ctl +
-	       (uint64_t)(comm->nranks - 1) * comm->n_links + OTHERS;
+	       (uint64_t)(comm->nranks - 1) * comm->n_links +
+	       DBLP_STRANGERS + OTHERS;
 }
 
 /* Open files of this process; 3 if they cannot be counted */

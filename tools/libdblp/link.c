@@ -14,10 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/*
- * Most connections without a hello at a time, in addition to one for each link
- */
-#define STRANGERS	64
 /* Most connections to accept at a time: the engine has other work, too */
 #define ACCEPT_MAX	16
 /* Pause of accepting after descriptors or memory ran out, ms */
@@ -323,14 +319,20 @@ static bool is_awaited(const struct dblp_comm *comm)
 }
 
 /*
- * accept() has failed with @error: pause watching the listener, which would
+ * accept() has failed with @error: close the pending connection that has been
+ * silent for longest. Without one, pause watching the listener, which would
  * stay readable. Fail after @timeout_ms of errors if an operation needs a
  * connection: it might wait forever.
  */
 static void be_deaf(struct dblp_comm *comm, struct dblp_nic *nic, int error)
 {
 	const uint64_t now = dblp_comm_now();
+	struct dblp_pending *first = first_pending(comm);
 
+	if (first) {
+		send_away(comm, first, &comm->stats.strangers);
+		return;
+	}
 	if (!watch(comm, EPOLL_CTL_MOD, nic->listener, 0, nic))
 		nic->deaf_until = now + DEAF_MS * MS_NS;
 	nic->deaf_since = nic->deaf_since ?: now;
@@ -358,6 +360,13 @@ static uint64_t deaf_timeout(struct dblp_comm *comm, uint64_t now)
 	return next;
 }
 
+/* Links of higher ranks that are missing, and connections of unknown peers */
+static uint32_t most_pending(const struct dblp_comm *comm)
+{
+	return (comm->nranks - 1 - comm->rank) * comm->n_links - comm->n_accepted +
+	       DBLP_STRANGERS;
+}
+
 void dblp_listener_event(struct dblp_comm *comm, struct dblp_nic *nic)
 {
 	struct dblp_pending *p;
@@ -368,7 +377,7 @@ void dblp_listener_event(struct dblp_comm *comm, struct dblp_nic *nic)
 		if (fd < 0)
 			break;
 		nic->deaf_since = 0;
-		if (comm->n_pending >= comm->nranks * comm->n_links + STRANGERS)
+		if (comm->n_pending >= most_pending(comm))
 			send_away(comm, first_pending(comm),
 				  &comm->stats.strangers);
 		p = calloc(1, sizeof(*p));
@@ -423,6 +432,7 @@ static void greeted(struct dblp_comm *comm, struct dblp_pending *p)
 		return;
 	}
 	ready(l, p->fd);
+	comm->n_accepted++;
 	p->fd = -1;
 	comm->n_pending--;
 }
