@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -161,6 +162,47 @@ TEST_F(fabric, connections_without_join_have_a_fixed_timeout)
 		usleep(200000);
 	EXPECT_LT(n, 300);
 	dblp_fab_hang_up(&c);
+}
+
+/* A client that disconnects before it is accepted: how many of the next ones do? */
+static volatile int *n_vanish;
+
+int __real_dblp_accept(int fd);
+
+int __wrap_dblp_accept(int fd)
+{
+	int child = __real_dblp_accept(fd);
+
+	if (child < 0 || !*n_vanish)
+		return child;
+	--*n_vanish;
+	close(child);
+	return -ECONNABORTED;
+}
+
+static void __attribute__((constructor)) share_n_vanish(void)
+{
+	n_vanish = mmap(NULL, sizeof(*n_vanish), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (n_vanish == MAP_FAILED)
+		abort();
+}
+
+TEST_F(fabric, a_client_that_disconnects_ends_no_other_connection)
+{
+	struct dblp_fab_conn c[4];
+	char end;
+
+	ASSERT_EQ(dial_from(&c[0], &self->o, 2), 0);
+	/* Connections are accepted in their order */
+	ASSERT_EQ(join_as(&c[1], &self->o, 2, DBLP_FAB_WORKER, 0), 0);
+	*n_vanish = 1;
+	ASSERT_EQ(dial_from(&c[2], &self->o, 2), 0);
+	ASSERT_LE(recv(c[2].fd, &end, 1, 0), 0);
+	ASSERT_EQ(join_as(&c[3], &self->o, 2, DBLP_FAB_WORKER, 1), 0);
+	EXPECT_EQ(recv(c[0].fd, &end, 1, MSG_DONTWAIT), -1);
+	dblp_fab_hang_up(&c[0]);
+	dblp_fab_hang_up(&c[2]);
 }
 
 /* No connection can be accepted then, but the scheduler must not spin */

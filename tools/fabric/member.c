@@ -145,7 +145,8 @@ static void *accept_all(void *arg)
 		}
 		if (fd >= 0 || fd == -EINTR || fd == -ECONNABORTED)
 			continue;
-		make_room(d);
+		if (is_exhausted(fd))
+			make_room(d);
 		usleep(DEAF_US);
 	}
 	return NULL;

@@ -15,6 +15,7 @@
 #ifndef FABRIC_PROCESS_H
 #define FABRIC_PROCESS_H
 
+#include <errno.h>
 #include <stdio.h>
 
 #include <fabric_msg.h>
@@ -46,6 +47,12 @@ struct options {
 	FILE			*log;
 	uint32_t		timeout_ms;
 };
+
+/* Is @error of dblp_accept() one that closing another connection may end? */
+static inline bool is_exhausted(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS;
+}
 
 /* Each runs until it fails or the scheduler stops, and returns the exit status */
 int schedule(const struct options *o);

@@ -369,7 +369,7 @@ static void let_in(struct scheduler *s)
 	struct peer *p;
 
 	/* Out of descriptors or memory: accept again when a connection has ended */
-	s->deaf = fd < 0 && !make_room(s);
+	s->deaf = is_exhausted(fd) && !make_room(s);
 	if (fd < 0)
 		return;
 	p = s->n_peers < s->room || make_room(s) ? calloc(1, sizeof(*p)) : NULL;
