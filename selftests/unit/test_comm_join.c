@@ -561,6 +561,12 @@ TEST(the_secret_is_in_a_file_that_others_cannot_read)
 	EXPECT_EQ(-EACCES, dblp_comm_open(&comm, &rank[1].attr));
 	EXPECT_NE(NULL, strstr(dblp_comm_why(NULL), path));
 	fchmod(fd, 0600);
+	/* Only root can give a file away */
+	if (!fchown(fd, 65534, -1)) {
+		EXPECT_EQ(-EACCES, dblp_comm_open(&comm, &rank[1].attr));
+		EXPECT_NE(NULL, strstr(dblp_comm_why(NULL), "another user"));
+		ASSERT_EQ(0, fchown(fd, geteuid(), -1));
+	}
 	EXPECT_EQ(0, ftruncate(fd, 31));
 	EXPECT_EQ(-EINVAL, dblp_comm_open(&comm, &rank[1].attr));
 	unlink(path);

@@ -433,6 +433,8 @@ void dblp_comm_close(struct dblp_comm *comm)
 	free(comm->left);
 	free(comm->left_at);
 	free(comm->link);
+	explicit_bzero(comm->secret, sizeof(comm->secret));
+	explicit_bzero(comm->data_key, sizeof(comm->data_key));
 	free(comm);
 }
 

@@ -136,7 +136,7 @@ static int parse(const char *text, uint8_t secret[DBLP_MAC])
 	return text[i] && text[i] != '\n' ? -EINVAL : 0;
 }
 
-/* Read the start of a file that only its owner may read */
+/* Read the start of a file of this user or root that only its owner may read */
 static int read_file(const char *path, char *text, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -149,6 +149,8 @@ static int read_file(const char *path, char *text, size_t room)
 	} else if (st.st_mode & 077) {
 		err = dblp_why(-EACCES, "others may read DBLP_SECRET_FILE=%s: its mode should be 600",
 			       path);
+	} else if (st.st_uid && st.st_uid != geteuid()) {
+		err = dblp_why(-EACCES, "DBLP_SECRET_FILE=%s belongs to another user", path);
 	} else {
 		n = read(fd, text, room - 1);
 		text[n < 0 ? 0 : n] = '\0';
