@@ -696,7 +696,8 @@ class Comm:
 
         Returns False if the key has no residual. When a loss scale changes, multiply the
         residual by the ratio of new to old, and set it. Raises OSError (EBUSY) if the last
-        operation with the key has not ended.
+        operation with the key has not ended, or the error of a failed communicator: its
+        residuals are incomplete.
         """
         v = _Vector(buf, dtype)
         error = self._residual(_c.lib.dblp_residual_get, key, v.dtype, v.address, v.count)

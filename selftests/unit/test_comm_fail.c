@@ -138,12 +138,16 @@ static void run_abort(struct rank *r)
 {
 	struct dblp_req *req, *never;
 	int *v = new_vector(r, 0);
+	float residual = 1;
 
-	r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req);
+	r->err = dblp_residual_set(r->comm, 1, DBLP_FLOAT32, &residual, 1) ?:
+		 dblp_allreduce(r->comm, v, r->count, &r->op, &req);
 	if (r->attr.rank == 1)
 		dblp_comm_abort(r->comm, EDOM);
 	r->err = r->err ?: dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
-	r->good = dblp_allreduce(r->comm, v, r->count, &r->op, &never) == -EDOM;
+	/* A failed operation leaves residuals incomplete */
+	r->good = dblp_allreduce(r->comm, v, r->count, &r->op, &never) == -EDOM &&
+		  dblp_residual_get(r->comm, 1, DBLP_FLOAT32, &residual, 1) == -EDOM;
 	free(v);
 }
 

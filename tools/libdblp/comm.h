@@ -680,7 +680,8 @@ int dblp_wait(struct dblp_req *req, int timeout_ms, struct dblp_result *result,
  * the ratio of new to old scale, and set it.
  *
  * Return: 0; -ENOENT if the key has no residual; -EINVAL if @dtype or @count
- * differ from those of the key; -EBUSY if its last operation has not ended.
+ * differ from those of the key; -EBUSY if its last operation has not ended; the
+ * communicator's error if it has failed, because its residuals are incomplete.
  */
 int dblp_residual_get(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 		      void *v, uint64_t count);

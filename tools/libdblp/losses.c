@@ -159,12 +159,13 @@ int dblp_residual_get(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 		      void *v, uint64_t count)
 {
 	struct dblp_key *k;
-	int err = -ENOENT;
+	int err;
 
 	pthread_mutex_lock(&comm->lock);
 	k = *find_key(comm, key);
-	if (k && k->residual)
-		err = check_key(k, dtype, count);
+	err = comm->error;
+	if (!err)
+		err = k && k->residual ? check_key(k, dtype, count) : -ENOENT;
 	if (!err)
 		memcpy(v, k->residual, count * dblp_dtype_size(dtype));
 	pthread_mutex_unlock(&comm->lock);
