@@ -885,6 +885,49 @@ TEST(an_operation_times_out_if_a_process_is_stopped)
 	}
 }
 
+/* Rank 0 is stopped, while rank 1 waits for rank 2 */
+static void run_receive_without_rank_0(struct rank *r)
+{
+	struct dblp_req *req;
+	int v;
+
+	if (!r->attr.rank)
+		raise(SIGSTOP);
+	while (r->attr.rank != 1)
+		pause();
+	r->err = dblp_comm_recv(r->comm, &v, 1, DBLP_INT32, 2, &req) ?:
+		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	shared->rank[1].err = r->err;
+	shared->rank[1].rounds = !!strstr(dblp_comm_why(r->comm),
+					  "for rank 2 to send or receive, and rank 0 does not answer");
+}
+
+TEST(a_receive_that_times_out_names_the_sender_and_a_stopped_rank_0)
+{
+	pid_t pid[3];
+	char at[64];
+	int i;
+
+	shared_new();
+	snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", free_port());
+	prepare(3, next_epoch(), 0, run_receive_without_rank_0);
+	EACH_RANK(3, r->attr.rendezvous = at, r->attr.timeout_ms = 2000, r->attr.operation_ms = 100);
+	for (i = 0; i < 3; i++) {
+		pid[i] = fork();
+		if (pid[i])
+			continue;
+		rank_main(&rank[i]);
+		_exit(0);
+	}
+	waitpid(pid[1], NULL, 0);
+	for (i = 0; i < 3; i += 2) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	EXPECT_EQ(-ETIMEDOUT, shared->rank[1].err);
+	EXPECT_EQ(1, shared->rank[1].rounds);
+}
+
 /* Time of the engine for each of @n outstanding operations, ns */
 static u64 cost_of(struct rank *r, int n)
 {

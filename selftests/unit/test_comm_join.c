@@ -108,6 +108,27 @@ TEST(a_stale_key_does_not_end_an_attempt)
 	}
 }
 
+TEST(a_rank_0_that_is_reached_and_does_not_answer_is_named_as_such)
+{
+	struct sockaddr_dblp at = { .sdblp_family = AF_DBLP };
+	char text[64];
+	struct dblp_comm *comm;
+	int listener;
+
+	ASSERT_EQ(0, dblp_addr_parse("127.0.0.1", &at));
+	listener = dblp_socket(&at, IPPROTO_TCP);
+	ASSERT_EQ(0, dblp_listen(listener, &at));
+	ASSERT_EQ(0, dblp_name_of(listener, false, &at));
+	prepare(2, next_epoch(), 1000, run_allreduce);
+	snprintf(text, sizeof(text), "tcp://127.0.0.1:%u", ntohs(at.sdblp_port));
+	rank[1].attr.rendezvous = text;
+	rank[1].attr.join_ms = 300;
+	EXPECT_EQ(-ETIMEDOUT, dblp_comm_open(&comm, &rank[1].attr));
+	EXPECT_NE(NULL, strstr(dblp_comm_why(NULL), "no answer from rank 0"))
+		TH_LOG("%s", dblp_comm_why(NULL));
+	close(listener);
+}
+
 static int stale_calls;
 
 /* Closes each connection, as a server of another kind may */

@@ -106,6 +106,8 @@ static int reach(struct dblp_comm *comm, const struct dblp_where *where, uint64_
 		if (!err)
 			err = dblp_tcp_keep_alive(comm, fd) ?: dblp_name_of(fd, true, reached);
 		if (!err) {
+			/* What failed at another address no longer matters */
+			dblp_why_forget();
 			comm->ctl[0].fd = fd;
 			return 0;
 		}
@@ -204,6 +206,8 @@ static int greet(struct dblp_comm *comm, struct dblp_hello *h, uint64_t until)
 		err = hear(comm, DBLP_CTL_CHALLENGE, &c.ctl, until);
 	if (!err)
 		err = dblp_transfer(fd, c.nonce, rest, false, until);
+	if (err == -ETIMEDOUT)
+		dblp_why(err, "a connection to the address of rank 0 exists, but no answer from rank 0 has arrived");
 	if (err)
 		return err;
 	dblp_prove(comm, "rank 0", h, c.nonce, mac);

@@ -157,8 +157,13 @@ static void ask(struct dblp_comm *comm, const struct dblp_ctl *late)
 static void blame_rank_0(struct dblp_comm *comm)
 {
 	struct dblp_absent a = { 0 };
+	uint16_t peer;
 
 	add(&a, 0);
+	memcpy(&peer, comm->late.transport, sizeof(peer));
+	if (comm->late.nics && peer)
+		dblp_because(comm, "rank %u has waited %u ms for rank %u to send or receive, and rank 0 does not answer",
+			     comm->rank, comm->late.message_bytes, peer);
 	explain(comm, &comm->late, &a);
 	dblp_ctl_decide(comm, 0, ETIMEDOUT);
 }
