@@ -339,6 +339,20 @@ static inline void run_until_killed(struct rank *r)
 	free(v);
 }
 
+/* Run each rank in a process of its own */
+static inline void fork_ranks(pid_t *pid, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		pid[i] = fork();
+		if (pid[i])
+			continue;
+		rank_main(&rank[i]);
+		_exit(0);
+	}
+}
+
 /* Kill rank @killed of @n during rounds of @algo */
 static inline void kill_one(int n, int algo, int killed, const char *at)
 {
@@ -351,12 +365,8 @@ static inline void kill_one(int n, int algo, int killed, const char *at)
 		rank[i].attr.rendezvous = at;
 		rank[i].op.algo = algo;
 		rank[i].good = i == killed;
-		pid[i] = fork();
-		if (!pid[i]) {
-			rank_main(&rank[i]);
-			_exit(0);
-		}
 	}
+	fork_ranks(pid, n);
 	for (i = 0; i < n; i++)
 		waitpid(pid[i], NULL, 0);
 	shared->over = true;

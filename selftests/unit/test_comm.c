@@ -864,13 +864,7 @@ TEST(an_operation_times_out_if_a_process_is_stopped)
 		prepare(3, next_epoch(), 0, run_stopped);
 		memset(shared, 0, sizeof(*shared));
 		EACH_RANK(3, r->attr.rendezvous = at, r->attr.timeout_ms = 2000);
-		for (i = 0; i < 3; i++) {
-			pid[i] = fork();
-			if (pid[i])
-				continue;
-			rank_main(&rank[i]);
-			_exit(0);
-		}
+		fork_ranks(pid, 3);
 		for (i = 0; i < 3; i++)
 			if (i != stopped)
 				waitpid(pid[i], NULL, 0);
@@ -912,13 +906,7 @@ TEST(a_receive_that_times_out_names_the_sender_and_a_stopped_rank_0)
 	snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", free_port());
 	prepare(3, next_epoch(), 0, run_receive_without_rank_0);
 	EACH_RANK(3, r->attr.rendezvous = at, r->attr.timeout_ms = 2000, r->attr.operation_ms = 100);
-	for (i = 0; i < 3; i++) {
-		pid[i] = fork();
-		if (pid[i])
-			continue;
-		rank_main(&rank[i]);
-		_exit(0);
-	}
+	fork_ranks(pid, 3);
 	waitpid(pid[1], NULL, 0);
 	for (i = 0; i < 3; i += 2) {
 		kill(pid[i], SIGKILL);

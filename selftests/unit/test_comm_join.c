@@ -1199,18 +1199,15 @@ static void run_without_files(struct rank *r)
 
 TEST(a_rank_without_descriptors_fails_with_a_reason)
 {
+	pid_t pid[2];
 	int i;
 
 	shared_new();
 	prepare_at(2, free_port(), run_without_files);
 	EACH_RANK(2, r->attr.timeout_ms = 2000);
+	fork_ranks(pid, 2);
 	for (i = 0; i < 2; i++)
-		if (!fork()) {
-			rank_main(&rank[i]);
-			_exit(0);
-		}
-	for (i = 0; i < 2; i++)
-		ASSERT_LT(0, wait(NULL));
+		ASSERT_EQ(pid[i], waitpid(pid[i], NULL, 0));
 	for (i = 0; i < 2; i++) {
 		EXPECT_EQ(-EMFILE, shared->rank[i].err);
 		EXPECT_EQ(0, shared->rank[i].failed);

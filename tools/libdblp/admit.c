@@ -482,16 +482,16 @@ static int tell_table(struct party *p, uint64_t until)
 static int has_protocol(const struct dblp_where *where)
 {
 	uint32_t i;
-	int fd = 0;
+	int fd;
 
 	for (i = 0; i < where->n; i++) {
 		fd = dblp_socket(&where->addr[i], IPPROTO_TCP);
+		if (fd >= 0)
+			close(fd);
 		if (fd != -EAFNOSUPPORT)
-			break;
+			return 0;
 	}
-	if (fd >= 0 && i < where->n)
-		close(fd);
-	return fd == -EAFNOSUPPORT ? fd : 0;
+	return where->n ? -EAFNOSUPPORT : 0;
 }
 
 static int prepare(struct party *p)

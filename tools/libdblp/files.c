@@ -10,11 +10,9 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-/*
- * Descriptors of a communicator: epoll, eventfds and rank 0's listener. Reserve
- * for other uses
- */
+/* Descriptors of a communicator: epoll, eventfds and rank 0's listener */
 #define OWN	4
+/* Reserve for the program */
 #define OTHERS	64
 
 static uint64_t count_needed(const struct dblp_comm *comm)

@@ -117,11 +117,7 @@ static int reach(struct dblp_comm *comm, const struct dblp_where *where, uint64_
 	return -EAGAIN;
 }
 
-/*
- * Listen for data at the address from which rank 0 was reached, or that of the
- * list
- */
-/* Is @own still the address that the listeners of the last attempt stand for? */
+/* Do the listeners of the last attempt have the address @own? */
 static bool is_listening_at(const struct dblp_comm *comm, const struct sockaddr_dblp *own)
 {
 	const struct dblp_nic *nic = &comm->nic[0];
@@ -130,6 +126,10 @@ static bool is_listening_at(const struct dblp_comm *comm, const struct sockaddr_
 	       (nic->name[0] || IN6_ARE_ADDR_EQUAL(&nic->addr.sdblp_addr, &own->sdblp_addr));
 }
 
+/*
+ * Listen for data at the address from which rank 0 was reached, or that of the
+ * list
+ */
 static int listen_here(struct dblp_comm *comm)
 {
 	struct sockaddr_dblp own;
