@@ -10,6 +10,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sockios.h>
 #include <net/ipv6.h>
+#include <net/rps.h>
 #include <asm/ioctls.h>
 
 #include "dblp.h"
@@ -178,7 +179,7 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 		if (err)
 			goto out;
 		/* A socket connects only once */
-		err = dsk->peer_msg_max ? -EISCONN :
+		err = dsk->tx.len_max ? -EISCONN :
 		      dblp_connect_start(dsk, (struct sockaddr_dblp *)uaddr);
 		if (err)
 			goto out;
@@ -202,7 +203,7 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 		sock->state = SS_CONNECTED;
 out:
 	/* The failed attempt is reported: poll() must not report it again */
-	if (err && dsk->state == DBLP_STATE_CLOSED && !dsk->peer_msg_max)
+	if (err && dsk->state == DBLP_STATE_CLOSED && !dsk->tx.len_max)
 		WRITE_ONCE(sk->sk_shutdown, 0);
 	release_sock(sk);
 	return err;
@@ -232,7 +233,7 @@ static int dblp_listen(struct socket *sock, int backlog)
 	lock_sock(sk);
 	if (dsk->state == DBLP_STATE_LISTEN)
 		err = 0;
-	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->peer_msg_max)
+	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->tx.len_max)
 		err = dblp_listen_start(dsk);
 	if (err)
 		goto out;
@@ -262,7 +263,7 @@ static int dblp_wait_child(struct dblp_sock *dsk, long timeo)
 					  TASK_INTERRUPTIBLE);
 		if (dsk->state != DBLP_STATE_LISTEN)
 			err = -EINVAL;
-		else if (!list_empty(&dsk->accept_queue))
+		else if (!list_empty(&dsk->accept))
 			break;
 		else if (!timeo)
 			err = -EAGAIN;
@@ -290,14 +291,14 @@ int dblp_accept(struct socket *sock, struct socket *newsock,
 	err = dblp_wait_child(dsk, sock_rcvtimeo(sk, arg->flags & O_NONBLOCK));
 	if (err)
 		goto out;
-	child = list_first_entry(&dsk->accept_queue, struct dblp_sock,
-				 accept_node);
-	list_del_init(&child->accept_node);
+	child = list_first_entry(&dsk->accept, struct dblp_sock, accept);
+	list_del_init(&child->accept);
 	sk_acceptq_removed(sk);
 
 	lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
 	dblp_accept_memory(&child->sk);
 	dblp_sock_graft(&child->sk, newsock);
+	sock_rps_record_flow(&child->sk);
 	release_sock(&child->sk);
 	newsock->state = SS_CONNECTED;
 out:
@@ -366,10 +367,10 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 	sock_poll_wait(file, sock, wait);
 	state = READ_ONCE(dsk->state);
 	if (state == DBLP_STATE_LISTEN)
-		return list_empty(&dsk->accept_queue) ? 0 :
+		return list_empty(&dsk->accept) ? 0 :
 		       EPOLLIN | EPOLLRDNORM;
 
-	if (READ_ONCE(sk->sk_err) || !list_empty(&dsk->tx_reports))
+	if (READ_ONCE(sk->sk_err) || !list_empty(&dsk->tx.reports))
 		mask |= EPOLLERR;
 	shutdown = READ_ONCE(sk->sk_shutdown);
 	if (dblp_rx_ended(dsk))
@@ -391,15 +392,15 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 /* Bytes of the next message to read, or in placement mode, bytes to place */
 static u64 dblp_inq(struct dblp_sock *dsk)
 {
-	const struct list_head *next = &dsk->rx_taken;
+	const struct list_head *next = &dsk->rx.taken;
 
-	if (dsk->placement)
+	if (dsk->opt.placement)
 		return dblp_place_bytes(dsk);
-	if (!dsk->rx_whole)
+	if (!dsk->rx.n_readable)
 		return 0;
 	/* A message that a reader has taken is the next until it is read */
 	if (list_empty(next))
-		next = &dsk->rx_ready;
+		next = &dsk->rx.ready;
 	return list_first_entry(next, struct dblp_rx_msg, list)->total;
 }
 
@@ -414,7 +415,7 @@ static int dblp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 		bytes = dblp_inq(dsk);
 		break;
 	case SIOCOUTQ:
-		bytes = dsk->tx_bytes;
+		bytes = dsk->tx.bytes;
 		break;
 	case SIOCOUTQNSD:
 		bytes = dblp_tx_never_sent(dsk);

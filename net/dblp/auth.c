@@ -36,7 +36,7 @@
  * Time after which a refusal without tag is accepted if there is no other
  * answer: the initial RTO of RFC 6298 section 2.1
  */
-#define DBLP_AUTH_DOUBT_NS	(1ULL * NSEC_PER_SEC)
+#define DBLP_AUTH_REFUSAL_NS	(1ULL * NSEC_PER_SEC)
 
 /*
  * Anti-replay window of packets without a number in their header, in packets:
@@ -74,14 +74,14 @@ struct dblp_auth_keys {
  *	socket
  * @client: this end is the client
  * @old: packets are sent with @keys[1]
- * @heard: the peer sends packets with @keys[0]
- * @heard_at: time of the first such packet
+ * @key_used: the peer sends packets with @keys[0]
+ * @key_used_at: time of the first such packet
  * @keys: keys derived from the newest and the previous key
  * @salt: input of the derivation: connection ID of the client, cookie
  * @sent: number of packets sent without a number in their header
  * @seen: numbers received of such packets
- * @doubt: positive errno of the latest refusal without tag, or 0
- * @doubt_at: time of the first refusal without tag
+ * @refusal: positive errno of the latest refusal without tag, or 0
+ * @refused_at: time of the first refusal without tag
  *
  * All zero if there is neither.
  */
@@ -89,14 +89,14 @@ struct dblp_auth_conn {
 	u8			n;
 	bool			client;
 	bool			old;
-	bool			heard;
-	u64			heard_at;
+	bool			key_used;
+	u64			key_used_at;
 	struct dblp_auth_keys	keys[2];
 	u8			salt[8 + DBLP_COOKIE_LEN];
 	u64			sent;
 	struct dblp_auth_seen	seen;
-	int			doubt;
-	u64			doubt_at;
+	int			refusal;
+	u64			refused_at;
 };
 
 /**
@@ -161,7 +161,7 @@ static void dblp_auth_begin(struct dblp_auth *a, u64 client_cid,
 }
 
 /* Make the IDs of the keys differ, in the same way at both ends */
-static void dblp_auth_tell_apart(struct dblp_auth *a)
+static void dblp_auth_make_distinct(struct dblp_auth *a)
 {
 	if (a->c.keys[0].id == a->c.keys[1].id)
 		a->c.keys[0].id++;
@@ -300,16 +300,16 @@ void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb)
 }
 
 /* Note that a packet of the peer uses @keys[@i], and names key @newest */
-static void dblp_auth_heard(struct dblp_auth_conn *a, u32 i, u16 newest)
+static void dblp_auth_note_key(struct dblp_auth_conn *a, u32 i, u16 newest)
 {
 	if (a->n < 2)
 		return;
 	if (newest == a->keys[0].id)
 		a->old = false;
-	if (i || a->heard)
+	if (i || a->key_used)
 		return;
-	a->heard = true;
-	a->heard_at = ktime_get_ns();
+	a->key_used = true;
+	a->key_used_at = ktime_get_ns();
 }
 
 /* May the previous key be forgotten, as no packet in flight uses it? */
@@ -318,14 +318,14 @@ static bool dblp_auth_outdated(const struct dblp_sock *dsk,
 {
 	u64 pto;
 
-	if (likely(a->n < 2) || !a->heard)
+	if (likely(a->n < 2) || !a->key_used)
 		return false;
 	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, 0);
-	return ktime_get_ns() - a->heard_at > DBLP_AUTH_OVERLAP_PTOS * pto;
+	return ktime_get_ns() - a->key_used_at > DBLP_AUTH_OVERLAP_PTOS * pto;
 }
 
 /* Record a number. Returns false if it was received before, or is too old */
-static bool dblp_auth_see(struct dblp_auth_seen *s, u64 number)
+static bool dblp_auth_record(struct dblp_auth_seen *s, u64 number)
 {
 	if (number < s->end)
 		return s->end - number <= DBLP_AUTH_WINDOW &&
@@ -379,9 +379,9 @@ static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
 	}
 	if (i == a->n || (s64)pkt->number < 0)
 		return DBLP_MIB_DROPAUTH;
-	if (!pns && !dblp_auth_see(&a->seen, pkt->number))
+	if (!pns && !dblp_auth_record(&a->seen, pkt->number))
 		return DBLP_MIB_DROPDUPLICATE;
-	dblp_auth_heard(a, i, f.auth.key);
+	dblp_auth_note_key(a, i, f.auth.key);
 	return DBLP_MIB_NONE;
 }
 
@@ -410,7 +410,7 @@ struct sk_buff *dblp_auth_own(const struct dblp_sock *dsk, struct sk_buff *skb)
 /*
  * Must a packet have a tag? Packets of the handshake have none before keys are
  * derived. An untagged RST is permitted then, but not accepted at once: see
- * dblp_auth_doubts().
+ * dblp_auth_note_refusal().
  */
 static bool dblp_auth_wanted(const struct dblp_sock *dsk,
 			     const struct dblp_hdr *h)
@@ -441,7 +441,7 @@ static bool dblp_auth_wanted(const struct dblp_sock *dsk,
 enum dblp_mib_item dblp_auth_run(struct dblp_sock *dsk, struct dblp_run *run)
 {
 	const struct dblp_ranges *pns = dblp_numbered(run->h.type) ?
-					&dsk->pns : NULL;
+					&dsk->acks.pns : NULL;
 	const struct dblp_train *t = run->train;
 	struct dblp_window w = { .skb = t->skb };
 	struct dblp_auth_pkt pkt = { .w = &w };
@@ -551,28 +551,28 @@ int dblp_auth_accept(const struct dblp_sock *listener,
 	dblp_auth_begin(a, echo->client_cid, &echo->cookie, false, a->n);
 	a->c.old = a->n == 2;
 	if (a->c.old)
-		dblp_auth_tell_apart(a);
+		dblp_auth_make_distinct(a);
 	if (dblp_auth_check(listener, a, &pkt, NULL, 0) != DBLP_MIB_NONE) {
 		kfree_sensitive(a);
 		return -EKEYREJECTED;
 	}
-	if (a->c.heard)
+	if (a->c.key_used)
 		dblp_auth_forget(a);
 	*ap = a;
 	return 0;
 }
 
 /**
- * dblp_auth_doubts() - note a refusal without tag
+ * dblp_auth_note_refusal() - note a refusal without tag
  * @dsk: socket, with or without a key
  * @err: positive errno of the refusal
  *
  * A refusal without tag may be forged. With a key, an attempt to connect
- * continues for DBLP_AUTH_DOUBT_NS, in case the peer answers.
+ * continues for DBLP_AUTH_REFUSAL_NS, in case the peer answers.
  *
  * Return: false if there is no key, and the caller must accept the refusal.
  */
-bool dblp_auth_doubts(struct dblp_sock *dsk, int err)
+bool dblp_auth_note_refusal(struct dblp_sock *dsk, int err)
 {
 	struct dblp_auth *a = dsk->auth;
 
@@ -580,9 +580,9 @@ bool dblp_auth_doubts(struct dblp_sock *dsk, int err)
 	if (!a)
 		return false;
 	if (dblp_connecting(dsk)) {
-		if (!a->c.doubt)
-			a->c.doubt_at = ktime_get_ns();
-		a->c.doubt = err;
+		if (!a->c.refusal)
+			a->c.refused_at = ktime_get_ns();
+		a->c.refusal = err;
 	}
 	return true;
 }
@@ -600,9 +600,9 @@ int dblp_auth_refused(struct dblp_sock *dsk, u64 now, bool timed_out)
 	const struct dblp_auth *a = dsk->auth;
 
 	sock_owned_by_me(&dsk->sk);
-	if (!a || (!timed_out && now - a->c.doubt_at < DBLP_AUTH_DOUBT_NS))
+	if (!a || (!timed_out && now - a->c.refused_at < DBLP_AUTH_REFUSAL_NS))
 		return 0;
-	return a->c.doubt;
+	return a->c.refusal;
 }
 
 static bool dblp_auth_is(const struct dblp_auth *a, u32 i, const u8 *secret)
@@ -621,7 +621,7 @@ static void dblp_auth_swap(struct dblp_auth *a)
 	memzero_explicit(secret, sizeof(secret));
 	swap(a->c.keys[0], a->c.keys[1]);
 	a->c.old = a->c.n && !a->c.old;
-	a->c.heard = false;
+	a->c.key_used = false;
 }
 
 /* Add a newer key. The key that packets are sent with becomes the previous */
@@ -638,8 +638,8 @@ static void dblp_auth_push(struct dblp_auth *a, const u8 *secret)
 	dblp_auth_make(a, 0);
 	c->n = 2;
 	c->old = true;
-	c->heard = false;
-	dblp_auth_tell_apart(a);
+	c->key_used = false;
+	dblp_auth_make_distinct(a);
 }
 
 static int dblp_auth_replace(struct dblp_auth *a, const u8 *secret, bool only)
@@ -648,7 +648,7 @@ static int dblp_auth_replace(struct dblp_auth *a, const u8 *secret, bool only)
 		dblp_auth_swap(a);
 	} else if (!dblp_auth_is(a, 0, secret)) {
 		/* The peer may still use the previous key: do not forget it */
-		if (a->c.n == 2 && !a->c.heard && !only)
+		if (a->c.n == 2 && !a->c.key_used && !only)
 			return -EBUSY;
 		dblp_auth_push(a, secret);
 	}

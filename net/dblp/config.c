@@ -67,9 +67,9 @@ static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 	struct dblp_tx_msg *msg;
 
 	/* All messages that may change have this budget */
-	if (dsk->budget == ppm)
+	if (dsk->opt.budget == ppm)
 		return;
-	list_for_each_entry(msg, &dsk->tx_msgs, list) {
+	list_for_each_entry(msg, &dsk->tx.msgs, list) {
 		if (!dblp_budget_movable(msg, ppm))
 			continue;
 		if (dblp_tx_begun(msg))
@@ -77,9 +77,9 @@ static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 		dblp_budget_move(msg, ppm);
 	}
 	/* Pieces that are not queued yet */
-	if (dsk->tx_part && dblp_budget_movable(&dsk->tx_part->msg, ppm))
-		dsk->tx_part->msg.budget = ppm;
-	dsk->budget = ppm;
+	if (dsk->tx.part && dblp_budget_movable(&dsk->tx.part->msg, ppm))
+		dsk->tx.part->msg.budget = ppm;
+	dsk->opt.budget = ppm;
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 	dblp_tx_recount(dsk);
@@ -98,16 +98,16 @@ void dblp_tx_refresh_budget(const struct dblp_sock *dsk,
 			    struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (dblp_budget_movable(msg, dsk->budget))
-		dblp_budget_move(msg, dsk->budget);
+	if (dblp_budget_movable(msg, dsk->opt.budget))
+		dblp_budget_move(msg, dsk->opt.budget);
 }
 
 /* Set the receive budget cap, also for open messages */
 static void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 {
-	if (dsk->cap == ppm)
+	if (dsk->opt.cap == ppm)
 		return;
-	dsk->cap = ppm;
+	dsk->opt.cap = ppm;
 	/* The peer may already have received the parameters of this end */
 	if (dsk->state == DBLP_STATE_COOKIE_SENT)
 		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
@@ -119,36 +119,36 @@ static void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 }
 
 /* Has the program accepted missing bytes without setting a cap? */
-static bool dblp_asks_for_holes(const struct dblp_sock *dsk)
+static bool dblp_accepts_loss(const struct dblp_sock *dsk)
 {
-	return dsk->placement || dsk->own & DBLP_OWN(DBLP_FILL);
+	return dsk->opt.placement || dsk->conf.own & DBLP_OWN(DBLP_FILL);
 }
 
 /* Cap of a socket with phase @p that has no cap of its own */
 static u32 dblp_look_up_cap(const struct dblp_sock *dsk,
 			    const struct dblp_phase *p)
 {
-	if (dsk->job && dsk->job->conf.cap != DBLP_INHERIT)
-		return dsk->job->conf.cap;
+	if (dsk->conf.job && dsk->conf.job->conf.cap != DBLP_INHERIT)
+		return dsk->conf.job->conf.cap;
 	if (p->cap != DBLP_INHERIT)
 		return p->cap;
-	if (dsk->default_cap != DBLP_INHERIT)
-		return dsk->default_cap;
-	return dblp_asks_for_holes(dsk) ? DBLP_PPM : 0;
+	if (dsk->conf.default_cap != DBLP_INHERIT)
+		return dsk->conf.default_cap;
+	return dblp_accepts_loss(dsk) ? DBLP_PPM : 0;
 }
 
 /* Look up the settings of a socket's phase and job, under @seq of both */
 static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
-	const struct dblp_job *job = dsk->job;
+	const struct dblp_job *job = dsk->conf.job;
 	u32 budget;
 
-	if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
-		dsk->phase = job ? job->conf.phase : 0;
-	*p = c->phases[dsk->phase];
+	if (!(dsk->conf.own & DBLP_OWN(DBLP_PHASE)))
+		dsk->opt.phase = job ? job->conf.phase : 0;
+	*p = c->phases[dsk->opt.phase];
 	p->cap = dblp_look_up_cap(dsk, p);
-	if (!job || dsk->own & DBLP_OWN(DBLP_PHASE))
+	if (!job || dsk->conf.own & DBLP_OWN(DBLP_PHASE))
 		return;
 	budget = dblp_job_budget(&job->conf);
 	if (budget != DBLP_INHERIT)
@@ -159,7 +159,7 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 static void dblp_read_config(struct dblp_sock *dsk, struct dblp_phase *p)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
-	const struct dblp_job *job = dsk->job;
+	const struct dblp_job *job = dsk->conf.job;
 	unsigned int seq, job_seq = 0;
 
 	do {
@@ -169,8 +169,8 @@ static void dblp_read_config(struct dblp_sock *dsk, struct dblp_phase *p)
 		dblp_look_up(dsk, p);
 	} while (read_seqretry(&c->seq, seq) ||
 		 (job && read_seqcount_retry(&job->seq, job_seq)));
-	dsk->config_seq = seq;
-	dsk->job_seq = job_seq;
+	dsk->conf.seq = seq;
+	dsk->conf.job_seq = job_seq;
 }
 
 /**
@@ -186,25 +186,25 @@ static void dblp_read_config(struct dblp_sock *dsk, struct dblp_phase *p)
  */
 void dblp_apply_config(struct dblp_sock *dsk)
 {
-	u32 phase = dsk->phase;
+	u32 phase = dsk->opt.phase;
 	struct dblp_phase p;
 
 	dblp_read_config(dsk, &p);
-	if (dsk->phase != phase)
-		trace_dblp_phase_changed(sock_net(&dsk->sk), dsk, dsk->job,
-					 phase, dsk->phase);
+	if (dsk->opt.phase != phase)
+		trace_dblp_phase_changed(sock_net(&dsk->sk), dsk, dsk->conf.job,
+					 phase, dsk->opt.phase);
 
 	if (p.policy == DBLP_POLICY_FULL)
 		p.policy = DBLP_POLICY_EAGER;
-	if (!(dsk->own & DBLP_OWN(DBLP_CLOSE_POLICY)))
-		dsk->policy = p.policy;
-	if (!(dsk->own & DBLP_OWN(DBLP_ORDER)))
-		dsk->order = p.order;
-	if (!(dsk->own & DBLP_OWN(DBLP_FILL)))
-		dsk->fill = p.fill;
-	if (!(dsk->own & DBLP_OWN(DBLP_BUDGET)))
+	if (!(dsk->conf.own & DBLP_OWN(DBLP_CLOSE_POLICY)))
+		dsk->opt.policy = p.policy;
+	if (!(dsk->conf.own & DBLP_OWN(DBLP_ORDER)))
+		dsk->opt.order = p.order;
+	if (!(dsk->conf.own & DBLP_OWN(DBLP_FILL)))
+		dsk->opt.fill = p.fill;
+	if (!(dsk->conf.own & DBLP_OWN(DBLP_BUDGET)))
 		dblp_set_budget(dsk, p.budget);
-	if (!(dsk->own & DBLP_OWN(DBLP_BUDGET_CAP)))
+	if (!(dsk->conf.own & DBLP_OWN(DBLP_BUDGET_CAP)))
 		dblp_set_cap(dsk, p.cap);
 }
 
@@ -212,17 +212,17 @@ void dblp_apply_config(struct dblp_sock *dsk)
 static bool dblp_config_changed(const struct dblp_sock *dsk)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
-	const struct dblp_job *job = dsk->job;
+	const struct dblp_job *job = dsk->conf.job;
 
-	return dsk->config_seq != read_seqbegin(&c->seq) ||
-	       (job && dsk->job_seq != read_seqcount_begin(&job->seq));
+	return dsk->conf.seq != read_seqbegin(&c->seq) ||
+	       (job && dsk->conf.job_seq != read_seqcount_begin(&job->seq));
 }
 
 /**
- * dblp_settle_config() - apply the settings of the table if they have changed
+ * dblp_refresh_config() - apply the settings of the table if they have changed
  * @dsk: socket, locked; the caller has a reference
  */
-void dblp_settle_config(struct dblp_sock *dsk)
+void dblp_refresh_config(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (unlikely(dblp_config_changed(dsk)))
@@ -231,7 +231,7 @@ void dblp_settle_config(struct dblp_sock *dsk)
 
 static void dblp_store_own(struct dblp_sock *dsk, int option, u32 val)
 {
-	dsk->own |= DBLP_OWN(option);
+	dsk->conf.own |= DBLP_OWN(option);
 	switch (option) {
 	case DBLP_BUDGET:
 		dblp_set_budget(dsk, val);
@@ -240,13 +240,13 @@ static void dblp_store_own(struct dblp_sock *dsk, int option, u32 val)
 		dblp_set_cap(dsk, val);
 		break;
 	case DBLP_CLOSE_POLICY:
-		dsk->policy = val;
+		dsk->opt.policy = val;
 		break;
 	case DBLP_ORDER:
-		dsk->order = val;
+		dsk->opt.order = val;
 		break;
 	case DBLP_FILL:
-		dsk->fill = val;
+		dsk->opt.fill = val;
 		break;
 	}
 }
@@ -263,7 +263,7 @@ void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (val == DBLP_INHERIT)
-		dsk->own &= ~DBLP_OWN(option);
+		dsk->conf.own &= ~DBLP_OWN(option);
 	else
 		dblp_store_own(dsk, option, val);
 	/* DBLP_FILL accepts missing bytes, so the cap may change */
@@ -275,13 +275,6 @@ static bool dblp_sock_ended(const struct dblp_sock *dsk)
 {
 	return sock_flag(&dsk->sk, SOCK_DEAD) &&
 	       dsk->state == DBLP_STATE_CLOSED;
-}
-
-static void dblp_choose_job(struct dblp_sock *dsk, struct dblp_job *job)
-{
-	dblp_leave_job(dsk);
-	if (job)
-		dblp_enter_job(dsk, job);
 }
 
 /**
@@ -326,7 +319,9 @@ int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 	else if (phase)
 		dblp_choose_phase(dsk, *phase);
 	if (job_id)
-		dblp_choose_job(dsk, job);
+		dblp_leave_job(dsk);
+	if (job)
+		dblp_enter_job(dsk, job);
 release:
 	/* Do not let other users wait while messages are walked */
 	mutex_unlock(&c->lock);
@@ -351,19 +346,19 @@ void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener)
 {
 	sock_owned_by_me(&listener->sk);
-	child->phase = listener->phase;
-	child->budget = listener->budget;
-	child->cap = listener->cap;
-	child->default_cap = listener->default_cap;
-	child->policy = listener->policy;
-	child->order = listener->order;
-	child->fill = listener->fill;
-	child->config_seq = listener->config_seq;
-	child->job_seq = listener->job_seq;
-	child->own = listener->own & ~DBLP_OWN(DBLP_PHASE);
+	child->opt.phase = listener->opt.phase;
+	child->opt.budget = listener->opt.budget;
+	child->opt.cap = listener->opt.cap;
+	child->conf.default_cap = listener->conf.default_cap;
+	child->opt.policy = listener->opt.policy;
+	child->opt.order = listener->opt.order;
+	child->opt.fill = listener->opt.fill;
+	child->conf.seq = listener->conf.seq;
+	child->conf.job_seq = listener->conf.job_seq;
+	child->conf.own = listener->conf.own & ~DBLP_OWN(DBLP_PHASE);
 	/* The phase cannot be deleted while the listener is in it */
-	if (listener->own & DBLP_OWN(DBLP_PHASE))
-		dblp_choose_phase(child, listener->phase);
+	if (listener->conf.own & DBLP_OWN(DBLP_PHASE))
+		dblp_choose_phase(child, listener->opt.phase);
 }
 
 /* Make a socket apply the configuration, and drop a reference to it */
@@ -371,7 +366,7 @@ static void dblp_sock_push(struct dblp_sock *dsk)
 {
 	lock_sock(&dsk->sk);
 	if (!dblp_sock_ended(dsk))
-		dblp_settle_config(dsk);
+		dblp_refresh_config(dsk);
 	release_sock(&dsk->sk);
 	sock_put(&dsk->sk);
 	cond_resched();
@@ -431,15 +426,15 @@ static struct dblp_sock *dblp_job_next(struct dblp_job *job, u32 id)
 
 	spin_lock_bh(&job->lock);
 	for (node = job->socks.rb_node; node;) {
-		dsk = rb_entry(node, struct dblp_sock, job_node);
+		dsk = rb_entry(node, struct dblp_sock, conf.job_node);
 		if (dsk->id >= id)
 			found = dsk;
 		node = dsk->id >= id ? node->rb_left : node->rb_right;
 	}
 	/* Skip sockets without references, which are about to be freed */
 	while (found && !refcount_inc_not_zero(&found->sk.sk_refcnt)) {
-		node = rb_next(&found->job_node);
-		found = rb_entry_safe(node, struct dblp_sock, job_node);
+		node = rb_next(&found->conf.job_node);
+		found = rb_entry_safe(node, struct dblp_sock, conf.job_node);
 	}
 	spin_unlock_bh(&job->lock);
 	return found;
@@ -522,7 +517,7 @@ static struct dblp_job *dblp_job_of(struct dblp_sock *dsk)
 	struct dblp_job *job;
 
 	lock_sock(&dsk->sk);
-	job = dsk->job;
+	job = dsk->conf.job;
 	if (job)
 		refcount_inc(&job->refs);
 	release_sock(&dsk->sk);

@@ -28,12 +28,12 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 	/* The hash also sets the IPv6 flow label: see dblp_path_timeout() */
 	sk_set_txhash(&dsk->sk);
 	dsk->arrival_epoch = get_random_u32();
-	dsk->rx_window_max = max_t(u32, window, DBLP_WINDOW_MIN);
-	dsk->rx_window = dblp_first_credit(dsk);
-	dsk->rx_max_data = dsk->rx_window;
-	dsk->rx_max_msg = DBLP_MSG_WINDOW;
-	dsk->rx_msg_max = dsk->placement ? DBLP_MSG_MAX :
-					   dsk->rx_window_max - DBLP_MSG_COST;
+	dsk->rx.window_max = max_t(u32, window, DBLP_WINDOW_MIN);
+	dsk->rx.window = dblp_first_credit(dsk);
+	dsk->rx.data_limit = dsk->rx.window;
+	dsk->rx.id_limit = DBLP_MSG_WINDOW;
+	dsk->rx.len_max = dsk->opt.placement ? DBLP_MSG_MAX :
+					   dsk->rx.window_max - DBLP_MSG_COST;
 	return 0;
 }
 
@@ -64,15 +64,17 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 	u32 mss;
 
 	sock_owned_by_me(&dsk->sk);
-	dsk->peer_cap = p->cap;
-	dsk->peer_max_msg = p->max_msg;
-	dsk->peer_max_data = p->max_data;
-	dsk->peer_msg_max = p->msg_max;
-	dsk->peer_window = p->window;
+	/* @hs, the handshake of a client, used this memory until now */
+	memset(&dsk->rtt, 0, sizeof(dsk->rtt));
+	dsk->tx.cap = p->cap;
+	dsk->tx.id_limit = p->max_msg;
+	dsk->tx.data_limit = p->max_data;
+	dsk->tx.len_max = p->msg_max;
+	dsk->tx.window = p->window;
 	dblp_set_state(dsk, DBLP_STATE_ESTABLISHED, 0);
 	dsk->sk.sk_state = TCP_ESTABLISHED;
-	dsk->handshake_at = 0;
-	dsk->progress = now;
+	dsk->due.handshake = 0;
+	dsk->tx.progress = now;
 
 	mss = dblp_mss(dsk, NULL);
 	dblp_cc_start(&dsk->cc, ops, mss, now);
@@ -156,6 +158,7 @@ void dblp_conn_unstart(struct dblp_sock *dsk)
 	dblp_handshake_reset(dsk);
 	dblp_ring_free(dsk);
 	memset(&dsk->attempt, 0, sizeof(dsk->attempt));
+	memset(&dsk->rx.limits, 0, sizeof(dsk->rx.limits));
 	if (dsk->sk.sk_socket)
 		dsk->sk.sk_socket->state = SS_UNCONNECTED;
 	clear_bit(DBLP_DEFER_MTU, &dsk->deferred);
@@ -175,15 +178,15 @@ void dblp_conn_unstart(struct dblp_sock *dsk)
 
 /*
  * Interval of checks for progress. It need not depend on the path: it is the
- * precision of dblp_patience(), which ends orphans, and the delay until a
+ * precision of dblp_user_timeout(), which ends orphans, and the delay until a
  * shortage of memory is noticed.
  */
-#define DBLP_ORPHAN_LOOK_NS	((u64)NSEC_PER_SEC)
+#define DBLP_ORPHAN_CHECK_NS	((u64)NSEC_PER_SEC)
 
-static void dblp_orphan_look_again(struct dblp_sock *dsk, u64 now)
+static void dblp_orphan_check_again(struct dblp_sock *dsk, u64 now)
 {
-	dsk->orphan_at = now + min_t(u64, dblp_patience(dsk),
-				     DBLP_ORPHAN_LOOK_NS);
+	dsk->due.orphan = now + min_t(u64, dblp_user_timeout(dsk),
+				      DBLP_ORPHAN_CHECK_NS);
 }
 
 /* Make an orphan of a closed socket, whose connection is in state CLOSING */
@@ -192,28 +195,20 @@ static void dblp_orphan_begin(struct dblp_sock *dsk)
 	int most = READ_ONCE(dsk->dn->sysctl_max_orphans);
 	u64 now = ktime_get_ns();
 
-	dsk->orphan = 1;
+	dsk->is_orphan = true;
 	if (atomic_inc_return(&dsk->dn->orphans) > most) {
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ORPHANTOOMANY);
 		dblp_abort(dsk, DBLP_RST_CLOSED, 0);
 		return;
 	}
-	dsk->orphan_moved = dsk->tx_moved;
-	dsk->orphan_since = now;
-	dblp_orphan_look_again(dsk, now);
+	dsk->orphan.moved = dsk->tx.moved;
+	dsk->orphan.since = now;
+	dblp_orphan_check_again(dsk, now);
 	dblp_timer_update(dsk);
 }
 
-/* Stop counting an orphan whose connection has ended */
-static void dblp_orphan_end(struct dblp_sock *dsk)
-{
-	if (dsk->orphan)
-		atomic_dec(&dsk->dn->orphans);
-	dsk->orphan = 0;
-}
-
 /* Is memory at least halfway from the pressure threshold to the hard limit? */
-static bool dblp_orphan_in_the_way(const struct dblp_sock *dsk)
+static bool dblp_orphan_memory_short(const struct dblp_sock *dsk)
 {
 	const struct sock *sk = &dsk->sk;
 
@@ -223,32 +218,34 @@ static bool dblp_orphan_in_the_way(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_orphan_look() - check an orphan for progress
+ * dblp_orphan_check() - check an orphan for progress
  * @dsk: socket; the caller has a reference besides the socket's own, or RCU
  * @now: the time
  */
-void dblp_orphan_look(struct dblp_sock *dsk, u64 now)
+void dblp_orphan_check(struct dblp_sock *dsk, u64 now)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->orphan_moved != dsk->tx_moved) {
-		dsk->orphan_moved = dsk->tx_moved;
-		dsk->orphan_since = now;
-	} else if (now - dsk->orphan_since >= dblp_patience(dsk)) {
+	if (dsk->orphan.moved != dsk->tx.moved) {
+		dsk->orphan.moved = dsk->tx.moved;
+		dsk->orphan.since = now;
+	} else if (now - dsk->orphan.since >= dblp_user_timeout(dsk)) {
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ORPHANTIMEOUT);
 		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 		return;
-	} else if (dblp_orphan_in_the_way(dsk)) {
+	} else if (dblp_orphan_memory_short(dsk)) {
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ORPHANMEMORY);
 		dblp_abort(dsk, DBLP_RST_CLOSED, ENOBUFS);
 		return;
 	}
-	dblp_orphan_look_again(dsk, now);
+	dblp_orphan_check_again(dsk, now);
 }
 
 /* Hide a socket from all lookups, and drop its own reference */
 static void dblp_sock_release(struct dblp_sock *dsk)
 {
-	dblp_orphan_end(dsk);
+	if (dsk->is_orphan)
+		atomic_dec(&dsk->dn->orphans);
+	dsk->is_orphan = false;
 	dblp_leave_config(dsk);
 	dblp_sock_unnumber(dsk);
 	/* Free the port as soon as the socket is closed */
@@ -264,7 +261,7 @@ static void dblp_work_finish(struct dblp_sock *dsk)
 {
 	dblp_rx_deliver(dsk, U32_MAX);
 	dblp_tx_settle(dsk, U32_MAX);
-	dsk->work_at = 0;
+	dsk->due.work = 0;
 }
 
 /**
@@ -288,14 +285,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	dblp_work_finish(dsk);
 	err = err ?: dsk->end_err;
 	dblp_set_state(dsk, DBLP_STATE_CLOSED, err);
-	dsk->handshake_at = 0;
-	dsk->pace_at = 0;
-	dsk->pto_at = 0;
-	dsk->ack_at = 0;
-	dsk->keepalive_at = 0;
-	dsk->orphan_at = 0;
-	dsk->spare_at = 0;
-	dsk->refused_until = 0;
+	dsk->due = (struct dblp_sock_due) { .armed = dsk->due.armed };
 	dsk->sent.loss_time = 0;
 	dblp_timer_update(dsk);
 	dblp_ctl_purge(dsk);
@@ -334,7 +324,7 @@ int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 		return reason == DBLP_RST_AUTH ? -EKEYREJECTED :
 		       reason == DBLP_RST_SPRAY ? -EMLINK : -ECONNREFUSED;
 	/* All messages of both ends have been delivered */
-	if (dblp_rx_ended(dsk) && list_empty(&dsk->tx_msgs))
+	if (dblp_rx_ended(dsk) && list_empty(&dsk->tx.msgs))
 		return 0;
 	return reason == DBLP_RST_PROTOCOL ? -EPROTO : -ECONNRESET;
 }
@@ -389,8 +379,8 @@ void dblp_flush(struct dblp_sock *dsk)
 void dblp_check_closing(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->state == DBLP_STATE_CLOSING && dsk->fin_acked &&
-	    list_empty(&dsk->tx_msgs) && list_empty(&dsk->tx_settled) &&
+	if (dsk->state == DBLP_STATE_CLOSING && dsk->tx.fin_acked &&
+	    list_empty(&dsk->tx.msgs) && list_empty(&dsk->tx.settled) &&
 	    !dblp_ctl_owed(dsk))
 		dblp_done(dsk, 0);
 }
@@ -410,8 +400,8 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 
 	sock_owned_by_me(&dsk->sk);
 	RCU_INIT_POINTER(dsk->ep->listener, NULL);
-	list_for_each_entry_safe(child, tmp, &dsk->accept_queue, accept_node) {
-		list_del_init(&child->accept_node);
+	list_for_each_entry_safe(child, tmp, &dsk->accept, accept) {
+		list_del_init(&child->accept);
 		sk_acceptq_removed(&dsk->sk);
 		sock_hold(&child->sk);
 		lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
@@ -432,8 +422,8 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 static void dblp_queue_fin(struct dblp_sock *dsk)
 {
 	dblp_ctl_add(dsk, DBLP_FRAME_FIN);
-	dsk->fin_queued = 1;
-	dsk->fin_acked = 0;
+	dsk->tx.fin_queued = 1;
+	dsk->tx.fin_acked = 0;
 }
 
 /*
@@ -443,7 +433,7 @@ static void dblp_queue_fin(struct dblp_sock *dsk)
  */
 static bool dblp_fin_suffices(const struct dblp_sock *dsk)
 {
-	return dsk->fin_queued && dblp_rx_ended(dsk) && !dsk->ack_pending;
+	return dsk->tx.fin_queued && dblp_rx_ended(dsk) && !dsk->acks.pending;
 }
 
 /**
@@ -458,7 +448,7 @@ void dblp_shut_sending(struct dblp_sock *dsk)
 	struct sock *sk = &dsk->sk;
 
 	sock_owned_by_me(sk);
-	if (!dsk->fin_queued)
+	if (!dsk->tx.fin_queued)
 		dblp_queue_fin(dsk);
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
 	sk->sk_state_change(sk);
@@ -503,8 +493,8 @@ void dblp_close(struct dblp_sock *dsk)
 {
 	struct sock *sk = &dsk->sk;
 	bool linger = sock_flag(sk, SOCK_LINGER);
-	bool unread = !list_empty(&dsk->rx_ready) ||
-		      dblp_rx_any_open(dsk) || dsk->rx_placed;
+	bool unread = !list_empty(&dsk->rx.ready) ||
+		      dblp_rx_any_open(dsk) || dsk->rx.placed;
 
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state == DBLP_STATE_LISTEN)

@@ -7,6 +7,7 @@
  * packets with it, as a probe sends two packets. An ACK of either packet
  * completes the frame, and loss of the latest one queues it again. The content
  * is written when the frame is sent, so a repeated FLOW has the current state.
+ * FLOW, FIN and PING are sent and repeated together.
  *
  * There may be thousands of frames, for as many messages. So each operation
  * examines at most the frames that fit a packet.
@@ -15,19 +16,6 @@
 #include <net/proto_memory.h>
 
 #include "dblp.h"
-
-/* Frames about the connection: one of each type */
-enum dblp_ctl_own {
-	DBLP_CTL_FLOW,
-	DBLP_CTL_FIN,
-	DBLP_CTL_PING,
-};
-
-static const u8 dblp_ctl_own[] = {
-	[DBLP_CTL_FLOW]	= DBLP_FRAME_FLOW,
-	[DBLP_CTL_FIN]	= DBLP_FRAME_FIN,
-	[DBLP_CTL_PING]	= DBLP_FRAME_PING,
-};
 
 /* Initialise a zeroed frame that is on no list */
 static void dblp_ctl_init(struct dblp_ctl *ctl, u8 type)
@@ -47,14 +35,13 @@ void dblp_ctl_begin(struct dblp_sock *dsk)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(dsk->ctl_own); i++)
-		dblp_ctl_init(&dsk->ctl_own[i], dblp_ctl_own[i]);
+	dblp_ctl_init(&dsk->ctl.own, 0);
 	for (i = 0; i < __DBLP_CTL_RANKS; i++) {
-		INIT_LIST_HEAD(&dsk->ctl_queue[i]);
-		INIT_LIST_HEAD(&dsk->ctl_flight[i]);
+		INIT_LIST_HEAD(&dsk->ctl.queue[i]);
+		INIT_LIST_HEAD(&dsk->ctl.flight[i]);
 	}
-	INIT_LIST_HEAD(&dsk->ctl_late);
-	dsk->ctl_notices = RB_ROOT;
+	INIT_LIST_HEAD(&dsk->ctl.late);
+	dsk->ctl.notices = RB_ROOT;
 }
 
 static enum dblp_ctl_rank dblp_ctl_rank(const struct dblp_ctl *ctl)
@@ -86,19 +73,21 @@ static void dblp_ctl_unlink(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 	list_del_init(&ctl->list);
 }
 
+/* Queue a frame, unless it is queued */
 static void dblp_ctl_wait(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
+	if (!list_empty(&ctl->list) && ctl->waits)
+		return;
 	ctl->waits = 1;
-	list_move_tail(&ctl->list, &dsk->ctl_queue[dblp_ctl_rank(ctl)]);
+	list_move_tail(&ctl->list, &dsk->ctl.queue[dblp_ctl_rank(ctl)]);
 }
 
-/* Queue a frame. ACKs of earlier copies, with older content, are ignored */
+/* Queue a frame whose content has changed: ACKs of earlier copies are ignored */
 static void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
 	dblp_ctl_uncarry(dsk, &ctl->carried[0]);
 	dblp_ctl_uncarry(dsk, &ctl->carried[1]);
-	if (list_empty(&ctl->list) || !ctl->waits)
-		dblp_ctl_wait(dsk, ctl);
+	dblp_ctl_wait(dsk, ctl);
 }
 
 /**
@@ -108,20 +97,22 @@ static void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
  */
 void dblp_ctl_add(struct dblp_sock *dsk, u8 type)
 {
-	int i;
+	struct dblp_ctl *own = &dsk->ctl.own;
 
 	sock_owned_by_me(&dsk->sk);
-	for (i = 0; i < ARRAY_SIZE(dsk->ctl_own); i++)
-		if (dsk->ctl_own[i].type == type)
-			dblp_ctl_send(dsk, &dsk->ctl_own[i]);
+	own->types |= BIT(type);
+	/* ACKs of earlier copies, with older content, are ignored */
+	own->sent[0] &= ~BIT(type);
+	own->sent[1] &= ~BIT(type);
+	dblp_ctl_wait(dsk, own);
 }
 
 /** dblp_ctl_waits() - are frames queued? */
 bool dblp_ctl_waits(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	return !list_empty(&dsk->ctl_queue[DBLP_CTL_STOP]) ||
-	       !list_empty(&dsk->ctl_queue[DBLP_CTL_OTHER]);
+	return !list_empty(&dsk->ctl.queue[DBLP_CTL_STOP]) ||
+	       !list_empty(&dsk->ctl.queue[DBLP_CTL_OTHER]);
 }
 
 /** dblp_ctl_owed() - are frames queued or in flight? */
@@ -129,8 +120,8 @@ bool dblp_ctl_owed(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	return dblp_ctl_waits(dsk) ||
-	       !list_empty(&dsk->ctl_flight[DBLP_CTL_STOP]) ||
-	       !list_empty(&dsk->ctl_flight[DBLP_CTL_OTHER]);
+	       !list_empty(&dsk->ctl.flight[DBLP_CTL_STOP]) ||
+	       !list_empty(&dsk->ctl.flight[DBLP_CTL_OTHER]);
 }
 
 /* Credit limits the bytes that the peer may send before the user reads: FLOW */
@@ -149,10 +140,10 @@ u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
  */
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
 {
-	u64 end = dsk->rx_consumed + dsk->rx_window;
+	u64 end = dsk->rx.consumed + dsk->rx.window;
 
 	sock_owned_by_me(&dsk->sk);
-	return end - min(end, dsk->rx_max_data);
+	return end - min(end, dsk->rx.data_limit);
 }
 
 /*
@@ -163,14 +154,14 @@ u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
  * grant halves the window, because data without memory is dropped.
  */
 
-/** dblp_rx_widen() - grow the credit window after a message was closed */
-void dblp_rx_widen(struct dblp_sock *dsk, const struct dblp_rx_msg *msg)
+/** dblp_rx_grow_window() - grow the credit window after a message was closed */
+void dblp_rx_grow_window(struct dblp_sock *dsk, const struct dblp_rx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->rx_window < dsk->rx_window_max &&
+	if (dsk->rx.window < dsk->rx.window_max &&
 	    !sk_under_memory_pressure(&dsk->sk))
-		dsk->rx_window = min_t(u64, dsk->rx_window_max,
-				       dsk->rx_window + dblp_rx_cost(msg));
+		dsk->rx.window = min_t(u64, dsk->rx.window_max,
+				       dsk->rx.window + dblp_rx_cost(msg));
 }
 
 /*
@@ -178,32 +169,32 @@ void dblp_rx_widen(struct dblp_sock *dsk, const struct dblp_rx_msg *msg)
  * until it has the credit for its next message. If memory is short, or the
  * window cannot grow, the user must first read the readable messages.
  */
-static bool dblp_rx_starves(const struct dblp_sock *dsk)
+static bool dblp_rx_peer_waits(const struct dblp_sock *dsk)
 {
-	if (dsk->peer_wants <= dsk->rx_max_data || dsk->rx_open)
+	if (dsk->rx.asked <= dsk->rx.data_limit || dsk->rx.n_open)
 		return false;
-	return !dblp_readable(dsk) || (dsk->rx_window < dsk->rx_window_max &&
+	return !dblp_readable(dsk) || (dsk->rx.window < dsk->rx.window_max &&
 				       !sk_under_memory_pressure(&dsk->sk));
 }
 
 static void dblp_rx_adapt(struct dblp_sock *dsk)
 {
-	u64 window = dsk->rx_window;
+	u64 window = dsk->rx.window;
 
-	if (dblp_rx_starves(dsk))
-		window = max(window, dsk->peer_wants - dsk->rx_consumed);
+	if (dblp_rx_peer_waits(dsk))
+		window = max(window, dsk->rx.asked - dsk->rx.consumed);
 	else if (dblp_rx_credit_waits(dsk) &&
 		 sk_under_memory_pressure(&dsk->sk))
 		window = max_t(u64, window / 2, DBLP_WINDOW_MIN);
-	dsk->rx_window = min_t(u64, window, dsk->rx_window_max);
+	dsk->rx.window = min_t(u64, window, dsk->rx.window_max);
 }
 
 /* Grant the peer the credit of messages that were read */
 static void dblp_rx_credit(struct dblp_sock *dsk)
 {
 	dblp_rx_adapt(dsk);
-	dsk->rx_max_data += dblp_rx_credit_waits(dsk);
-	dsk->rx_max_msg = dsk->rx_consumed_msgs + DBLP_MSG_WINDOW;
+	dsk->rx.data_limit += dblp_rx_credit_waits(dsk);
+	dsk->rx.id_limit = dsk->rx.consumed_msgs + DBLP_MSG_WINDOW;
 }
 
 /**
@@ -220,9 +211,9 @@ bool dblp_rx_offer(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state != DBLP_STATE_ESTABLISHED || dblp_rx_ended(dsk))
 		return false;
-	if (!dblp_rx_starves(dsk) &&
-	    dblp_rx_credit_waits(dsk) < dsk->rx_window / 4 &&
-	    dsk->rx_max_msg - dsk->rx_consumed_msgs > DBLP_MSG_WINDOW / 2)
+	if (!dblp_rx_peer_waits(dsk) &&
+	    dblp_rx_credit_waits(dsk) < dsk->rx.window / 4 &&
+	    dsk->rx.id_limit - dsk->rx.consumed_msgs > DBLP_MSG_WINDOW / 2)
 		return false;
 	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 	return true;
@@ -243,8 +234,8 @@ void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	if (!msg->spent || msg->noticed || msg->given_back)
 		return;
 	msg->given_back = 1;
-	dsk->rx_consumed += DBLP_MSG_COST;
-	dsk->rx_consumed_msgs++;
+	dsk->rx.consumed += DBLP_MSG_COST;
+	dsk->rx.consumed_msgs++;
 	dblp_rx_offer(dsk);
 }
 
@@ -259,14 +250,14 @@ void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
 	dblp_rx_free_bytes(msg, true);
-	dsk->rx_consumed += dblp_rx_cost(msg) - DBLP_MSG_COST;
+	dsk->rx.consumed += dblp_rx_cost(msg) - DBLP_MSG_COST;
 	msg->spent = 1;
 	dblp_rx_give_back(dsk, msg);
 }
 
 static struct dblp_notice *dblp_notice_find(const struct dblp_sock *dsk, u32 id)
 {
-	struct rb_node *node = dsk->ctl_notices.rb_node;
+	struct rb_node *node = dsk->ctl.notices.rb_node;
 	struct dblp_notice *n;
 
 	while (node) {
@@ -349,7 +340,7 @@ int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		return -ENOMEM;
 	msg->refs++;
 	msg->noticed = 1;
-	rb_add(&n->node, &dsk->ctl_notices, dblp_notice_less);
+	rb_add(&n->node, &dsk->ctl.notices, dblp_notice_less);
 	for (i = 0; i < n->owed; i++) {
 		n->frame[i].notice = n;
 		dblp_ctl_wait(dsk, &n->frame[i]);
@@ -359,7 +350,7 @@ int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 
 static void dblp_notice_free(struct dblp_sock *dsk, struct dblp_notice *n)
 {
-	rb_erase(&n->node, &dsk->ctl_notices);
+	rb_erase(&n->node, &dsk->ctl.notices);
 	n->msg->noticed = 0;
 	dblp_rx_give_back(dsk, n->msg);
 	dblp_rx_put(dsk, n->msg);
@@ -373,6 +364,8 @@ static void dblp_ctl_drop(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 	struct dblp_notice *n = ctl->notice;
 
 	dblp_ctl_unlink(dsk, ctl);
+	if (!ctl->type)
+		ctl->types = 0;
 	if (ctl->type == DBLP_FRAME_CLOSE)
 		list_del_init(&n->late);
 	else if (ctl->type != DBLP_FRAME_LOSSMAP)
@@ -398,9 +391,9 @@ void dblp_ctl_late(struct dblp_sock *dsk, u32 id, u64 pn)
 	sock_owned_by_me(&dsk->sk);
 	if (!n || list_empty(&n->frame[0].list))
 		return;
-	dsk->late_pn = max(dsk->late_pn, pn);
+	dsk->ctl.late_pn = max(dsk->ctl.late_pn, pn);
 	if (list_empty(&n->late))
-		list_add_tail(&n->late, &dsk->ctl_late);
+		list_add_tail(&n->late, &dsk->ctl.late);
 }
 
 /**
@@ -447,9 +440,9 @@ void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f)
 {
 	sock_owned_by_me(&dsk->sk);
 	dblp_rx_credit(dsk);
-	f->flow.max_msg = dsk->rx_max_msg;
-	f->flow.max_data = dsk->rx_max_data;
-	f->flow.cap = dsk->cap;
+	f->flow.max_msg = dsk->rx.id_limit;
+	f->flow.max_data = dsk->rx.data_limit;
+	f->flow.cap = dsk->opt.cap;
 }
 
 static void dblp_ctl_lossmap(const struct dblp_ctl *ctl, struct dblp_frame *f,
@@ -496,6 +489,26 @@ static void dblp_ctl_cancelled(const struct dblp_tx_msg *tx,
 	f->cancel.started = !tx->bare;
 }
 
+/* Write the frames about the connection; NULL if they do not fit */
+static u8 *dblp_ctl_put_own(struct dblp_sock *dsk, u32 types, u8 *p,
+			    const u8 *end)
+{
+	struct dblp_frame f;
+
+	for (f.type = 0; p && f.type < __DBLP_FRAME_MAX; f.type++) {
+		if (!(types & BIT(f.type)))
+			continue;
+		if (f.type == DBLP_FRAME_FLOW)
+			dblp_ctl_flow(dsk, &f);
+		else if (f.type == DBLP_FRAME_FIN)
+			f.fin.end = dsk->tx.next_id;
+		else
+			f.ping.wanted = dsk->tx.asked;
+		p = dblp_put_frame(p, end, &f);
+	}
+	return p;
+}
+
 static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 			u8 *p, const u8 *end)
 {
@@ -505,20 +518,13 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 
 	f.type = ctl->type;
 	switch (ctl->type) {
-	case DBLP_FRAME_FLOW:
-		dblp_ctl_flow(dsk, &f);
-		break;
+	case 0:
+		return dblp_ctl_put_own(dsk, ctl->types, p, end);
 	case DBLP_FRAME_CLOSE:
 		dblp_ctl_close(ctl, &f);
 		break;
 	case DBLP_FRAME_LOSSMAP:
 		dblp_ctl_lossmap(ctl, &f, bits);
-		break;
-	case DBLP_FRAME_FIN:
-		f.fin.end = dsk->tx_next_id;
-		break;
-	case DBLP_FRAME_PING:
-		f.ping.wanted = dsk->tx_asked;
 		break;
 	case DBLP_FRAME_BUDGET:
 		tx = container_of(ctl, struct dblp_tx_msg, ctl);
@@ -540,6 +546,8 @@ static void dblp_ctl_carry(struct dblp_sock *dsk, struct dblp_ctl *ctl, u64 pn,
 	struct dblp_carried *c;
 
 	ctl->last ^= 1;
+	if (!ctl->type)
+		ctl->sent[ctl->last] = ctl->types;
 	c = &ctl->carried[ctl->last];
 	dblp_ctl_uncarry(dsk, c);
 	c->pn = pn;
@@ -549,7 +557,7 @@ static void dblp_ctl_carry(struct dblp_sock *dsk, struct dblp_ctl *ctl, u64 pn,
 		(*first)->prev = c;
 	*first = c;
 	ctl->waits = 0;
-	list_move_tail(&ctl->list, &dsk->ctl_flight[dblp_ctl_rank(ctl)]);
+	list_move_tail(&ctl->list, &dsk->ctl.flight[dblp_ctl_rank(ctl)]);
 }
 
 static bool dblp_ctl_carried_by(const struct dblp_ctl *ctl, u64 pn)
@@ -599,10 +607,10 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
 	sock_owned_by_me(&dsk->sk);
 	*first = NULL;
 	for (i = 0; i < __DBLP_CTL_RANKS && room; i++)
-		room = dblp_ctl_fill_from(dsk, &dsk->ctl_queue[i], &p, end, pn,
+		room = dblp_ctl_fill_from(dsk, &dsk->ctl.queue[i], &p, end, pn,
 					  first);
 	for (i = 0; i < __DBLP_CTL_RANKS && room && probe >= 0; i++)
-		room = dblp_ctl_fill_from(dsk, &dsk->ctl_flight[probe ^ i], &p,
+		room = dblp_ctl_fill_from(dsk, &dsk->ctl.flight[probe ^ i], &p,
 					  end, pn, first);
 	return p;
 }
@@ -626,7 +634,7 @@ bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end)
 	u8 *next;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(n, &dsk->ctl_late, late) {
+	list_for_each_entry(n, &dsk->ctl.late, late) {
 		if (dblp_ctl_carried_by(&n->frame[0], dsk->sent.next))
 			continue;
 		next = dblp_ctl_put(dsk, &n->frame[0], *p, end);
@@ -654,7 +662,7 @@ u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
 	u8 *next;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(ctl, &dsk->ctl_flight[DBLP_CTL_STOP], list) {
+	list_for_each_entry(ctl, &dsk->ctl.flight[DBLP_CTL_STOP], list) {
 		if (dblp_ctl_carried_by(ctl, dsk->sent.next))
 			break;
 		if (!list_empty(&ctl->notice->late))
@@ -665,6 +673,26 @@ u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
 		p = next;
 	}
 	return p;
+}
+
+/*
+ * An ACK completes the frames about the connection that its packet carried, but
+ * not those added since. If adding a frame made the ACKs of the others useless,
+ * two ends that answer PINGs by FLOW, while their own PINGs are in flight, would
+ * repeat both forever.
+ */
+static void dblp_ctl_own_acked(struct dblp_sock *dsk, struct dblp_carried *c)
+{
+	struct dblp_ctl *own = c->ctl;
+	u16 acked = own->types & own->sent[c - own->carried];
+
+	if (acked & BIT(DBLP_FRAME_FIN))
+		dsk->tx.fin_acked = 1;
+	own->types &= ~acked;
+	if (own->types)
+		dblp_ctl_uncarry(dsk, c);
+	else
+		dblp_ctl_unlink(dsk, own);
 }
 
 /**
@@ -685,11 +713,13 @@ struct dblp_tx_msg *dblp_ctl_acked(struct dblp_sock *dsk,
 	while (pkt->carried) {
 		ctl = pkt->carried->ctl;
 		type = ctl->type;
+		if (!type) {
+			dblp_ctl_own_acked(dsk, pkt->carried);
+			continue;
+		}
 		/* May free a notice, but never a message */
 		dblp_ctl_drop(dsk, ctl);
-		if (type == DBLP_FRAME_FIN)
-			dsk->fin_acked = 1;
-		else if (type == DBLP_FRAME_CANCEL)
+		if (type == DBLP_FRAME_CANCEL)
 			return container_of(ctl, struct dblp_tx_msg, ctl);
 	}
 	return NULL;
@@ -709,7 +739,7 @@ u32 dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 
 	sock_owned_by_me(&dsk->sk);
 	for (c = pkt->carried; c; c = c->next, n++)
-		if (c == &c->ctl->carried[c->ctl->last] && !c->ctl->waits)
+		if (c == &c->ctl->carried[c->ctl->last])
 			dblp_ctl_wait(dsk, c->ctl);
 	return n;
 }
@@ -722,9 +752,9 @@ void dblp_ctl_purge(struct dblp_sock *dsk)
 
 	sock_owned_by_me(&dsk->sk);
 	for (i = 0; i < __DBLP_CTL_RANKS; i++) {
-		list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue[i], list)
+		list_for_each_entry_safe(ctl, tmp, &dsk->ctl.queue[i], list)
 			dblp_ctl_drop(dsk, ctl);
-		list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight[i], list)
+		list_for_each_entry_safe(ctl, tmp, &dsk->ctl.flight[i], list)
 			dblp_ctl_drop(dsk, ctl);
 	}
 }

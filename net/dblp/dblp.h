@@ -4,12 +4,12 @@
  *
  * Reading order: uapi/linux/dblp.h (the user API), core/wire.h (the packets),
  * this file, net.h, sock.h and msg.h (the structures) and LAYERS (the order of
- * calls). Then af_dblp.c from top to bottom, send.c and recv.c (system calls),
- * conn.c (the states of a connection), input.c, addr.c, frames.c, output.c,
- * packet.c and sent.c (the way of a packet), rx_data.c, rx.c, tx.c and
- * tx_close.c (the life of a message), timer.c and timeout.c. core/ uses neither
- * sockets nor the kernel, cc/ has the congestion controls, netlink/ the control
- * plane.
+ * calls, and the header of each layer). Then af_dblp.c from top to bottom,
+ * send.c and recv.c (system calls), conn.c (the states of a connection),
+ * input.c, addr.c, frames.c, output.c, packet.c and sent.c (the way of a
+ * packet), rx_data.c, rx.c, rx_close.c, tx.c and tx_close.c (the life of a
+ * message), timer.c and timeout.c. core/ uses neither sockets nor the kernel,
+ * cc/ has the congestion controls, netlink/ the control plane.
  *
  * Glossary
  * ========
@@ -71,7 +71,7 @@
  *
  * *References to a socket.* (1) The initial reference lasts from
  * sock_init_data() to dblp_release(). If messages are not acknowledged by then,
- * it lasts to dblp_done(), which dblp_orphan_look() ensures. The initial
+ * it lasts to dblp_done(), which dblp_orphan_check() ensures. The initial
  * reference of a child that is not accepted yet belongs to its listener's
  * queue. (2) Each lookup holds a reference while the socket is used. (3)
  * Packets in lower queues, and the tasklet that is scheduled when they have
@@ -124,19 +124,19 @@
  * ============================= =============== ==============================
  * object in use                 protected by    possible changes meanwhile
  * ============================= =============== ==============================
- * received message, or segments @rx_reader      Other readers wait. Mode,
+ * received message, or segments @rx.reader      Other readers wait. Mode,
  * of it, copied to the user                     budget and fill may change.
  *                                               Segments may arrive. It may be
  *                                               cancelled or purged; otherwise
  *                                               it is put back to its place
  * its outcome, or a report, as  no list has it  None; it is not put back
  * control messages
- * message or piece, copied from @tx_busy        Other senders wait. Options
+ * message or piece, copied from @tx.busy        Other senders wait. Options
  * the user                                      DBLP_ELEMENT, DBLP_PARTIAL_SEND
  *                                               fail with EBUSY. State and
  *                                               budget are checked again before
  *                                               it is queued
- * message with further pieces   @tx_part        The end of the connection frees
+ * message with further pieces   @tx.part        The end of the connection frees
  *                                               it: looked up again
  * message being cancelled       its number      Other messages are queued and
  *                                               settled: looked up again, by ID
@@ -159,195 +159,12 @@
 #ifndef _NET_DBLP_H
 #define _NET_DBLP_H
 
-#include <linux/workqueue.h>
-
-#include "core/closing.h"
-#include "core/segmap.h"
+#include "conn.h"
+#include "input.h"
 #include "msg.h"
 #include "net.h"
 #include "packet.h"
 #include "sock.h"
-
-/**
- * struct dblp_echo - content of a COOKIE-ECHO
- * @client_cid: connection ID of the client
- * @cookie: cookie, with the connection ID of the server
- * @params: parameters of the client
- * @ports: number of ports that each end sends from
- * @time: time that the COOKIE-ACK echoes
- */
-struct dblp_echo {
-	u64			client_cid;
-	struct dblp_cookie	cookie;
-	struct dblp_params	params;
-	u32			ports;
-	u64			time;
-};
-
-/* af_dblp.c */
-extern const struct proto_ops dblp_proto_ops;
-
-int dblp_accept(struct socket *sock, struct socket *newsock,
-		struct proto_accept_arg *arg);
-
-/* sockopt.c */
-int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
-		    unsigned int optlen);
-int dblp_getsockopt(struct socket *sock, int level, int name,
-		    char __user *optval, int __user *optlen);
-
-/* send.c: sendmsg() */
-int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len);
-
-/* recv.c: recvmsg() */
-int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags);
-u64 dblp_place_bytes(struct dblp_sock *dsk);
-
-/* recv_copy.c: common to both receive modes */
-bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
-			const struct sk_buff *skb, u32 *at, u32 *offset,
-			u32 *bytes);
-u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
-			const struct sk_buff *skb);
-u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most);
-void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);
-int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
-		 struct sk_buff *after, u32 base, struct dblp_rx_cursor *c);
-int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
-size_t dblp_cmsg_len(const struct msghdr *m, size_t size);
-void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges);
-void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces);
-void dblp_copy_begin(struct dblp_sock *dsk);
-void dblp_copy_end(struct dblp_sock *dsk);
-void dblp_rx_release(struct dblp_sock *dsk);
-int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
-		       const struct dblp_ahead *ahead);
-void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces);
-
-/* recv_ahead.c: copying segments of a message that is not complete */
-void dblp_ahead_init(struct dblp_ahead *a, const struct msghdr *m, bool may);
-int dblp_ahead_wait(struct dblp_sock *dsk, struct dblp_ahead *a, long *timeo);
-void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a);
-
-/* timeout.c: handling of expired timeouts */
-void dblp_release_cb(struct sock *sk);
-
-/* input.c: received packets */
-extern const struct dblp_endpoint_ops dblp_rcv_ops;
-
-int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
-
-/* handshake.c */
-int dblp_handshake_start(struct dblp_sock *dsk);
-void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now);
-enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
-				       const struct dblp_run *run);
-void dblp_handshake_version(struct dblp_endpoint *ep,
-			    const struct dblp_run *run);
-enum dblp_mib_item dblp_handshake_echo(struct dblp_endpoint *ep,
-				       const struct dblp_run *run,
-				       struct dblp_sock **dsk);
-enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
-				     struct dblp_run *run);
-enum dblp_mib_item dblp_rcv_cookie_echo(struct dblp_sock *dsk,
-					struct dblp_run *run);
-enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
-				       struct dblp_run *run);
-enum dblp_mib_item dblp_rcv_version(struct dblp_sock *dsk,
-				    struct dblp_run *run);
-void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run);
-int dblp_cookies_prepare(struct dblp_net *dn);
-void dblp_cookies_exit(struct dblp_net *dn);
-
-/* sock.c: socket objects */
-struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, int kern);
-struct dblp_sock *dblp_sock_clone(struct dblp_sock *listener);
-void dblp_accept_memory(struct sock *sk);
-void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info);
-void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
-		     struct sockaddr_dblp *peer);
-const char *dblp_sock_cc_name(struct dblp_sock *dsk);
-void dblp_sock_set_share(struct dblp_sock *dsk, int option, u32 ppm);
-
-/* conn.c: the states of a connection */
-void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
-			   u64 rtt);
-int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp);
-int dblp_wait_connected(struct dblp_sock *dsk, long timeo);
-void dblp_set_state(struct dblp_sock *dsk, u8 state, int err);
-void dblp_done(struct dblp_sock *dsk, int err);
-int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason);
-void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
-void dblp_handshake_reset(struct dblp_sock *dsk);
-void dblp_conn_unstart(struct dblp_sock *dsk);
-void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
-void dblp_flush(struct dblp_sock *dsk);
-void dblp_close(struct dblp_sock *dsk);
-void dblp_stop_listening(struct dblp_sock *dsk);
-void dblp_shut_sending(struct dblp_sock *dsk);
-void dblp_check_closing(struct dblp_sock *dsk);
-void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
-
-/* output.c: what is sent, and when */
-void dblp_push(struct dblp_sock *dsk);
-void dblp_probe(struct dblp_sock *dsk, u64 now);
-
-/* frames.c: frames that are not retransmitted, and received frames */
-void dblp_ack_done(struct dblp_sock *dsk, u64 now);
-u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end);
-u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now);
-u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end);
-void dblp_ranges_free(struct dblp_sock *dsk);
-void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run);
-enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
-				       const struct dblp_run *run,
-				       struct dblp_frame *f,
-				       struct dblp_frame *meta);
-int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
-		      struct dblp_frame *f);
-
-/* sent.c: packets sent */
-u32 dblp_ring_truesize(const struct dblp_sock *dsk);
-int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp);
-void dblp_ring_free(struct dblp_sock *dsk);
-void dblp_ring_idle(struct dblp_sock *dsk);
-void dblp_ring_shrink(struct dblp_sock *dsk);
-u32 dblp_ring_room(struct dblp_sock *dsk, u32 want);
-int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now);
-void dblp_cap_rate(struct dblp_sock *dsk);
-void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
-bool dblp_lose_size_probes(struct dblp_sock *dsk);
-void dblp_lose_larger(struct dblp_sock *dsk, u32 mss);
-void dblp_lose_oldest(struct dblp_sock *dsk, u32 n);
-
-/* memory.c: memory accounting */
-bool dblp_wmem_schedule(struct sock *sk, int size);
-int dblp_tx_charge(struct dblp_sock *dsk, u32 size);
-void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size);
-void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-bool dblp_rmem_schedule(struct sock *sk, int size);
-void dblp_rmem_charge(struct sock *sk, int size);
-void dblp_rmem_uncharge(struct sock *sk, int size);
-bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id);
-void dblp_tx_refused(struct dblp_sock *dsk);
-bool dblp_writable(const struct dblp_sock *dsk);
-void dblp_wake_writers(struct dblp_sock *dsk);
-void dblp_no_space(struct dblp_sock *dsk);
-void dblp_write_space(struct dblp_sock *dsk);
-
-/* tsq.c: small queues */
-bool dblp_tsq_full(struct dblp_sock *dsk, u32 mss);
-void dblp_tsq_init(struct dblp_sock *dsk);
-
-/* timer.c: setting of timeouts */
-void dblp_defer(struct dblp_sock *dsk, enum dblp_deferred what);
-void dblp_timer_init(struct dblp_sock *dsk);
-void dblp_timer_update(struct dblp_sock *dsk);
-void dblp_work_soon(struct dblp_sock *dsk);
-void dblp_keepalive_set(struct dblp_sock *dsk);
-u64 dblp_last_heard(const struct dblp_sock *dsk);
-u64 dblp_patience(const struct dblp_sock *dsk);
-void dblp_keepalive(struct sock *sk, int on);
-void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
+#include "syscall.h"
 
 #endif /* _NET_DBLP_H */

@@ -34,10 +34,10 @@ static void dblp_endpoint_unshare(struct dblp_endpoint *ep)
 	spin_unlock(&dn->shared_lock);
 }
 
-static void dblp_udp_release(struct socket *sock)
+static void dblp_udp_release(struct sock *usk)
 {
-	rcu_assign_sk_user_data(sock->sk, NULL);
-	sock_release(sock);
+	rcu_assign_sk_user_data(usk, NULL);
+	usk->sk_prot->close(usk, 0);
 }
 
 /*
@@ -53,7 +53,7 @@ static void dblp_endpoint_release(struct dblp_endpoint *ep)
 	for (i = 1; i < ep->n_ports; i++)
 		dblp_udp_release(ep->extra[i]);
 	kfree(ep->extra);
-	dblp_udp_release(ep->usk->sk_socket);
+	dblp_udp_release(ep->usk);
 	atomic_dec(&dblp_pernet(ep->net)->endpoints);
 	kfree_rcu(ep, rcu);
 }
@@ -353,7 +353,7 @@ static bool dblp_is_own_port(const struct dblp_sock *dsk,
 {
 	u32 i;
 
-	for (i = 1; i < dsk->spray; i++)
+	for (i = 1; i < dsk->opt.spray; i++)
 		if (ep->ports[i] == port)
 			return true;
 	return dsk->local.sdblp_port == port;
@@ -444,8 +444,27 @@ static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
 	sock_put(&dsk->sk);
 }
 
+/*
+ * Free the struct socket of a UDP socket that needs no system calls any more.
+ * It is part of an inode, which takes nearly as much memory as the UDP socket.
+ * This is sock_orphan(), but UDP must still notify the socket of packets.
+ */
+static struct sock *dblp_udp_detach(struct socket *sock)
+{
+	struct sock *usk = sock->sk;
+
+	write_lock_bh(&usk->sk_callback_lock);
+	sk_set_socket(usk, NULL);
+	RCU_INIT_POINTER(usk->sk_wq, NULL);
+	write_unlock_bh(&usk->sk_callback_lock);
+	sock->sk = NULL;
+	sock_release(sock);
+	return usk;
+}
+
 /* Pass packets and errors of the UDP socket to the endpoint from now on */
-static void dblp_udp_begin(struct dblp_endpoint *ep, struct socket *sock)
+static struct sock *dblp_udp_begin(struct dblp_endpoint *ep,
+				   struct socket *sock)
 {
 	struct udp_tunnel_sock_cfg cfg = {
 		.sk_user_data = ep,
@@ -457,6 +476,7 @@ static void dblp_udp_begin(struct dblp_endpoint *ep, struct socket *sock)
 	dblp_encap_keep(sock->sk->sk_family);
 	setup_udp_tunnel_sock(ep->net, sock->sk, &cfg);
 	dblp_udp_receive(sock);
+	return dblp_udp_detach(sock);
 }
 
 static struct dblp_endpoint *dblp_endpoint_new(struct net *net,
@@ -501,9 +521,9 @@ static int dblp_add_port(struct dblp_endpoint *ep, struct sock *sk)
 		sock_release(sock);
 		return err;
 	}
-	dblp_udp_begin(ep, sock);
-	ep->extra[ep->n_ports] = sock;
-	ep->ports[ep->n_ports] = inet_sk(sock->sk)->inet_sport;
+	sk = dblp_udp_begin(ep, sock);
+	ep->extra[ep->n_ports] = sk;
+	ep->ports[ep->n_ports] = inet_sk(sk)->inet_sport;
 	ep->n_ports++;
 	return 0;
 }
@@ -522,7 +542,7 @@ int dblp_endpoint_spray(struct dblp_sock *dsk)
 	int err = 0;
 
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->spray == 1)
+	if (dsk->opt.spray == 1)
 		return 0;
 	/* Sockets that share the endpoint may call this at the same time */
 	mutex_lock(lock);
@@ -531,7 +551,7 @@ int dblp_endpoint_spray(struct dblp_sock *dsk)
 				    GFP_KERNEL_ACCOUNT);
 	if (!ep->extra)
 		err = -ENOMEM;
-	while (!err && ep->n_ports < dsk->spray)
+	while (!err && ep->n_ports < dsk->opt.spray)
 		err = dblp_add_port(ep, &dsk->sk);
 	mutex_unlock(lock);
 	return err;

@@ -12,10 +12,10 @@
 void dblp_ack_done(struct dblp_sock *dsk, u64 now)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->acked_at = now;
-	dsk->ack_pending = 0;
-	dsk->ack_now = 0;
-	dsk->ack_at = 0;
+	dsk->acks.sent_at = now;
+	dsk->acks.pending = 0;
+	dsk->acks.now = 0;
+	dsk->due.ack = 0;
 }
 
 /*
@@ -25,12 +25,12 @@ void dblp_ack_done(struct dblp_sock *dsk, u64 now)
 static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now,
 			u64 from)
 {
-	const struct dblp_ranges *s = &dsk->pns;
+	const struct dblp_ranges *s = &dsk->acks.pns;
 	struct dblp_frame f = { .type = DBLP_FRAME_ACK };
 	const struct dblp_pn_range *r;
 	u8 *next;
 
-	f.ack.delay_us = min_t(u64, div_u64(now - dsk->largest_at,
+	f.ack.delay_us = min_t(u64, div_u64(now - dsk->acks.largest_at,
 					    NSEC_PER_USEC), U32_MAX);
 	for (f.ack.n = 0; f.ack.n < min_t(u32, s->n, DBLP_ACK_RANGES_MAX);
 	     f.ack.n++) {
@@ -74,9 +74,9 @@ static u8 *dblp_put_arrival(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_ARRIVAL };
 
-	if (!(dsk->features & DBLP_FEATURE_ARRIVAL) || !dsk->pns.n)
+	if (!(dsk->features & DBLP_FEATURE_ARRIVAL) || !dsk->acks.pns.n)
 		return p;
-	f.arrival.at = dsk->arrival_epoch + (u32)dsk->largest_at;
+	f.arrival.at = dsk->arrival_epoch + (u32)dsk->acks.largest_at;
 	return dblp_put_frame(p, end, &f) ?: p;
 }
 
@@ -93,9 +93,9 @@ u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end)
 	struct dblp_frame f = { .type = DBLP_FRAME_ECN };
 
 	sock_owned_by_me(&dsk->sk);
-	f.ecn.ect0 = dsk->ecn_ect0;
-	f.ecn.ect1 = dsk->ecn_ect1;
-	f.ecn.ce = dsk->ecn_ce;
+	f.ecn.ect0 = dsk->acks.ecn_ect0;
+	f.ecn.ect1 = dsk->acks.ecn_ect1;
+	f.ecn.ce = dsk->acks.ecn_ce;
 	return dblp_put_frame(p, end, &f);
 }
 
@@ -138,13 +138,13 @@ u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 	sock_owned_by_me(&dsk->sk);
 	if (dblp_ctl_fill_late(dsk, &next, end))
 		p = next;
-	else if (dsk->pto_count)
-		from = dsk->late_pn + 1;
+	else if (dsk->tx.pto_count)
+		from = dsk->ctl.late_pn + 1;
 	else
 		return next;
 	p = dblp_ctl_fill_closes(dsk, p,
 				 min_t(const u8 *, end, p + DBLP_CLOSES_AGAIN));
-	if (dsk->ecn_ect0 || dsk->ecn_ect1 || dsk->ecn_ce) {
+	if (dsk->acks.ecn_ect0 || dsk->acks.ecn_ect1 || dsk->acks.ecn_ce) {
 		next = dblp_put_ecn(dsk, p, end);
 		p = next ?: p;
 	}
@@ -181,11 +181,11 @@ u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end)
 
 static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn, u32 n)
 {
-	dsk->ecn_ect0 += ecn == INET_ECN_ECT_0 ? n : 0;
-	dsk->ecn_ect1 += ecn == INET_ECN_ECT_1 ? n : 0;
-	dsk->ecn_ce += ecn == INET_ECN_CE ? n : 0;
+	dsk->acks.ecn_ect0 += ecn == INET_ECN_ECT_0 ? n : 0;
+	dsk->acks.ecn_ect1 += ecn == INET_ECN_ECT_1 ? n : 0;
+	dsk->acks.ecn_ce += ecn == INET_ECN_CE ? n : 0;
 	if (ecn == INET_ECN_CE)
-		dsk->ack_now = 1;
+		dsk->acks.now = 1;
 }
 
 /* Loss and reordering need more ranges: allocate them */
@@ -199,15 +199,15 @@ static void dblp_more_ranges(struct dblp_sock *dsk)
 	if (!mem)
 		return;
 	dblp_rmem_charge(&dsk->sk, DBLP_RANGES_SIZE);
-	dblp_ranges_grow(&dsk->pns, mem);
+	dblp_ranges_grow(&dsk->acks.pns, mem);
 }
 
 /** dblp_ranges_free() - free the ranges of a socket without users */
 void dblp_ranges_free(struct dblp_sock *dsk)
 {
-	if (dsk->pns.r == dsk->pns.few)
+	if (dsk->acks.pns.r == dsk->acks.pns.few)
 		return;
-	kfree(dsk->pns.r);
+	kfree(dsk->acks.pns.r);
 	dblp_rmem_uncharge(&dsk->sk, DBLP_RANGES_SIZE);
 }
 
@@ -218,7 +218,7 @@ void dblp_ranges_free(struct dblp_sock *dsk)
  */
 void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 {
-	struct dblp_ranges *s = &dsk->pns;
+	struct dblp_ranges *s = &dsk->acks.pns;
 	u64 expected = s->n ? s->r[s->n - 1].last + 1 : 0;
 
 	sock_owned_by_me(&dsk->sk);
@@ -229,10 +229,10 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 	else
 		dblp_ranges_add(s, run->pn);
 	if (run->pn >= expected)
-		dsk->largest_at = run->train->now;
+		dsk->acks.largest_at = run->train->now;
 	if (run->pn != expected || run->h.type != DBLP_PKT_DATA)
-		dsk->ack_now = 1;
-	dsk->ack_pending += run->n;
+		dsk->acks.now = 1;
+	dsk->acks.pending += run->n;
 	dsk->counts.pkts_received += run->n;
 	atomic64_add((u64)run->n * run->len, &dsk->ep->received);
 	dblp_count_ecn(dsk, DBLP_SKB_CB(run->train->skb)->ecn, run->n);
@@ -241,18 +241,18 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 
 static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
 {
-	if (f->flow.max_data < dsk->peer_max_data ||
-	    dblp_before(f->flow.max_msg, dsk->peer_max_msg))
+	if (f->flow.max_data < dsk->tx.data_limit ||
+	    dblp_before(f->flow.max_msg, dsk->tx.id_limit))
 		return;
 	/* Without new credit, the peer still has our request for it */
-	if (f->flow.max_data != dsk->peer_max_data ||
-	    f->flow.max_msg != dsk->peer_max_msg)
-		dsk->tx_asked = 0;
-	dsk->peer_max_data = f->flow.max_data;
-	dsk->peer_max_msg = f->flow.max_msg;
-	if (f->flow.cap == dsk->peer_cap)
+	if (f->flow.max_data != dsk->tx.data_limit ||
+	    f->flow.max_msg != dsk->tx.id_limit)
+		dsk->tx.asked = 0;
+	dsk->tx.data_limit = f->flow.max_data;
+	dsk->tx.id_limit = f->flow.max_msg;
+	if (f->flow.cap == dsk->tx.cap)
 		return;
-	dsk->peer_cap = f->flow.cap;
+	dsk->tx.cap = f->flow.cap;
 	dblp_tx_recount(dsk);
 }
 
@@ -267,12 +267,12 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 				 f->ecn.ce);
 		return 0;
 	case DBLP_FRAME_SHARE:
-		dsk->share = f->share.n;
-		dsk->share_all = f->share.all;
+		dsk->pkt.share = f->share.n;
+		dsk->pkt.share_all = f->share.all;
 		return 0;
 	case DBLP_FRAME_ARRIVAL:
-		dsk->arrival = f->arrival.at;
-		dsk->arrival_told = true;
+		dsk->pkt.arrival = f->arrival.at;
+		dsk->pkt.has_arrival = true;
 		return 0;
 	case DBLP_FRAME_FLOW:
 		dblp_apply_flow(dsk, f);
@@ -285,14 +285,14 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		return dblp_rx_fin(dsk, f->fin.end);
 	case DBLP_FRAME_PING:
 		/* An earlier FLOW may have been lost */
-		dsk->peer_wants = max(dsk->peer_wants, f->ping.wanted);
+		dsk->rx.asked = max(dsk->rx.asked, f->ping.wanted);
 		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 		return 0;
 	case DBLP_FRAME_BUDGET:
 		return dblp_rx_budget(dsk, f, run->pn);
 	case DBLP_FRAME_CANCEL:
 		/* Its message may have segments in the preceding packets */
-		dblp_rx_settle(dsk, run->train);
+		dblp_rx_train_done(dsk, run->train);
 		return dblp_rx_cancel(dsk, f, run->pn);
 	}
 	return 0;
@@ -364,8 +364,8 @@ int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
 	int err;
 
 	sock_owned_by_me(&dsk->sk);
-	dsk->share = 0;
-	dsk->arrival_told = false;
+	dsk->pkt.share = 0;
+	dsk->pkt.has_arrival = false;
 	while (len) {
 		if (dblp_get_frame(f, &p, &len))
 			return -EPROTO;

@@ -8,6 +8,7 @@
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/unaligned.h>
+#include <net/rps.h>
 
 #include "dblp.h"
 #include "core/spent.h"
@@ -180,14 +181,15 @@ void dblp_cookies_exit(struct dblp_net *dn)
 /* Set the parameters that this end sends to the peer */
 static void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 {
-	p->cap = dsk->cap;
-	p->max_msg = dsk->rx_max_msg;
-	p->window = dsk->rx_window_max;
+	p->cap = dsk->opt.cap;
+	p->max_msg = dsk->rx.id_limit;
+	p->window = dsk->rx.window_max;
 	p->max_data = dblp_first_credit(dsk);
-	p->msg_max = dsk->rx_msg_max;
-	p->rtt_us = min_t(u64, div_u64(dsk->hs.rtt, NSEC_PER_USEC),
+	p->msg_max = dsk->rx.len_max;
+	/* A server has measured none yet, and sends its features in the cookie */
+	p->rtt_us = dsk->passive ? 0 :
+		    min_t(u64, div_u64(dsk->hs.rtt, NSEC_PER_USEC),
 			  DBLP_PARAMS_RTT_MAX);
-	/* A server sends its features in the cookie */
 	p->features = dsk->passive ? 0 : dsk->features;
 }
 
@@ -254,12 +256,12 @@ static enum dblp_mib_item dblp_refuse(struct dblp_endpoint *ep,
 }
 
 /**
- * dblp_rst_stranger() - answer a packet of an unknown connection with a RST
+ * dblp_rst_unknown() - answer a packet of an unknown connection with a RST
  * @ep: endpoint that received the packet
  * @run: packet other than a RST. The RST echoes its connection ID to prove
  *	that it answers the packet
  */
-void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run)
+void dblp_rst_unknown(struct dblp_endpoint *ep, const struct dblp_run *run)
 {
 	dblp_rst_reply(ep, run, DBLP_RST_UNKNOWN, 0);
 }
@@ -393,9 +395,11 @@ static int dblp_child_create(struct dblp_sock *listener,
 		kfree_sensitive(auth);
 		return -ENOMEM;
 	}
+	/* The clone has the hash of the listener's latest packet */
+	sock_rps_save_rxhash(&dsk->sk, skb);
 	dsk->auth = auth;
 	dsk->cid = echo->cookie.scid;
-	dsk->spray = echo->ports;
+	dsk->opt.spray = echo->ports;
 	dsk->passive = true;
 	dsk->features = theirs->features & DBLP_FEATURES;
 	dsk->peer_key.cid = echo->client_cid;
@@ -417,8 +421,8 @@ static int dblp_child_create(struct dblp_sock *listener,
 	err = dblp_sock_number(dsk, GFP_ATOMIC);
 	if (err)
 		goto err_unlock;
-	if (listener->job)
-		dblp_enter_job(dsk, listener->job);
+	if (listener->conf.job)
+		dblp_enter_job(dsk, listener->conf.job);
 	err = dblp_conn_hash(dsk);
 	/* The lock is held, so the connection cannot end before this */
 	if (!err && !dblp_cookie_spend(dsk->dn, &echo->cookie))
@@ -431,7 +435,7 @@ static int dblp_child_create(struct dblp_sock *listener,
 	bh_unlock_sock(&dsk->sk);
 	local_bh_enable();
 
-	list_add_tail(&dsk->accept_node, &listener->accept_queue);
+	list_add_tail(&dsk->accept, &listener->accept);
 	sk_acceptq_added(&listener->sk);
 	return 0;
 
@@ -509,7 +513,7 @@ static enum dblp_mib_item dblp_accept_echo(struct dblp_sock *listener,
 		dblp_rst_client(listener, run, DBLP_RST_AUTH, echo.client_cid);
 		return DBLP_MIB_DROPAUTH;
 	}
-	if (!err && echo.ports > listener->spray) {
+	if (!err && echo.ports > listener->opt.spray) {
 		kfree_sensitive(auth);
 		dblp_rst_client(listener, run, DBLP_RST_SPRAY, echo.client_cid);
 		return DBLP_MIB_DROPPORT;
@@ -584,7 +588,7 @@ static void dblp_send_echo(struct dblp_sock *dsk, u64 now)
 {
 	struct dblp_hdr h = {
 		.type = DBLP_PKT_COOKIE_ECHO,
-		.seg_size = dsk->spray > 1 ? dsk->spray : 0,
+		.seg_size = dsk->opt.spray > 1 ? dsk->opt.spray : 0,
 		.dcid = dsk->hs.cookie.scid,
 	};
 	u8 out[DBLP_ECHO_LEN];
@@ -627,7 +631,7 @@ static int dblp_handshake_hash(struct dblp_sock *dsk)
  * a connection from the previous cookie, whose packets must not count as
  * answers. A RST will tell the server that this connection has no peer.
  */
-static void dblp_handshake_anew(struct dblp_sock *dsk, u64 now)
+static void dblp_handshake_restart(struct dblp_sock *dsk, u64 now)
 {
 	dblp_handshake_reset(dsk);
 	dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, now);
@@ -679,7 +683,7 @@ static void dblp_handshake_send(struct dblp_sock *dsk, u64 now)
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 {
 	u64 end = dsk->connect_at +
-		  (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
+		  (u64)dsk->opt.user_timeout_ms * NSEC_PER_MSEC;
 	int refused = dblp_auth_refused(dsk, now, now >= end);
 	u64 silence = now - dsk->connect_at;
 
@@ -698,13 +702,13 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 	if (dsk->state == DBLP_STATE_COOKIE_SENT &&
 	    now - dsk->hs.since >
 	    (u64)DBLP_COOKIE_LIFE_MS * NSEC_PER_MSEC)
-		dblp_handshake_anew(dsk, now);
+		dblp_handshake_restart(dsk, now);
 
 	/* If there is no memory to enter the client, send nothing, and retry */
 	if (!dblp_handshake_hash(dsk))
 		dblp_handshake_send(dsk, now);
-	dsk->handshake_at = min(end, now + dblp_backoff(dsk->hs.wait,
-							silence));
+	dsk->due.handshake = min(end, now + dblp_backoff(dsk->hs.wait,
+							 silence));
 	dsk->hs.wait = min_t(u64, 2 * dsk->hs.wait, DBLP_HANDSHAKE_MAX_NS);
 	dblp_timer_update(dsk);
 }
@@ -712,7 +716,7 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 /* Fail because the peer lacks a version or feature that this end needs */
 static enum dblp_mib_item dblp_not_supported(struct dblp_sock *dsk)
 {
-	if (!dblp_auth_doubts(dsk, EPROTONOSUPPORT))
+	if (!dblp_auth_note_refusal(dsk, EPROTONOSUPPORT))
 		dblp_done(dsk, EPROTONOSUPPORT);
 	return DBLP_MIB_NONE;
 }
@@ -736,7 +740,8 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 	dblp_get_cookie(&dsk->hs.cookie, run->p + DBLP_HDR_LEN);
 	if (!dsk->hs.cookie.scid)
 		return DBLP_MIB_DROPFIELD;
-	if (dsk->spray > 1 && !(dsk->hs.cookie.features & DBLP_FEATURE_SPRAY))
+	if (dsk->opt.spray > 1 &&
+	    !(dsk->hs.cookie.features & DBLP_FEATURE_SPRAY))
 		return dblp_not_supported(dsk);
 	/* Only the client can measure it, because the server has no state */
 	dsk->hs.rtt = dblp_handshake_rtt(dsk, dblp_get_u64(run->p +

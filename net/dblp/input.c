@@ -247,17 +247,17 @@ static enum dblp_wire_error dblp_run_body(struct dblp_run *run,
 
 static bool dblp_pn_is_largest(const struct dblp_sock *dsk, u64 pn)
 {
-	const struct dblp_ranges *s = &dsk->pns;
+	const struct dblp_ranges *s = &dsk->acks.pns;
 
 	return !s->n || pn > s->r[s->n - 1].last;
 }
 
 /* Is this a new message after close(), which would never be read? */
-static bool dblp_unwanted(const struct dblp_sock *dsk,
-			  const struct dblp_data *d)
+static bool dblp_rx_after_close(const struct dblp_sock *dsk,
+				const struct dblp_data *d)
 {
 	return dsk->state == DBLP_STATE_CLOSING &&
-	       !dblp_before(d->msg_id, dsk->rx_next);
+	       !dblp_before(d->msg_id, dsk->rx.next);
 }
 
 /* Returns false if the packets are refused; @why: the drop reason, or NONE */
@@ -270,7 +270,7 @@ static bool dblp_take_data(struct dblp_sock *dsk, struct dblp_run *run,
 	*why = DBLP_MIB_NONE;
 	if (run->h.type != DBLP_PKT_DATA)
 		return true;
-	if (dblp_unwanted(dsk, &run->d)) {
+	if (dblp_rx_after_close(dsk, &run->d)) {
 		dblp_abort(dsk, DBLP_RST_CLOSED, 0);
 		*why = DBLP_MIB_DROPSTATE;
 		return false;
@@ -286,8 +286,8 @@ static void dblp_taken(struct dblp_sock *dsk, const struct dblp_run *run)
 	trace_dblp_packet_received(dsk, run, run->pn);
 	if (run->h.type != DBLP_PKT_ACK)
 		dblp_note_received(dsk, run);
-	if (dsk->early.watch)
-		dblp_rx_passed(dsk);
+	if (dsk->rx.early.watch)
+		dblp_rx_pass_ended(dsk);
 }
 
 /* Not inlined, because struct dblp_frame is large and most packets have none */
@@ -337,13 +337,13 @@ static enum dblp_mib_item dblp_rcv_ack(struct dblp_sock *dsk,
 static enum dblp_mib_item dblp_rcv_numbered(struct dblp_sock *dsk,
 					    struct dblp_run *run)
 {
-	run->pn = dblp_pn_full(&dsk->pns, run->h.pn);
+	run->pn = dblp_pn_full(&dsk->acks.pns, run->h.pn);
 	if ((s64)run->pn < 0)
 		return DBLP_MIB_DROPFIELD;
 	if (run->n > 1 && !dblp_pn_is_largest(dsk, run->pn))
 		run->n = 1;
-	if (dblp_ranges_has(&dsk->pns, run->pn)) {
-		dsk->ack_now = 1;
+	if (dblp_ranges_has(&dsk->acks.pns, run->pn)) {
+		dsk->acks.now = 1;
 		return DBLP_MIB_DROPDUPLICATE;
 	}
 	return dblp_take(dsk, run);
@@ -358,9 +358,9 @@ static enum dblp_mib_item dblp_check_port(const struct dblp_sock *dsk,
 
 	if (port == dsk->peer.sdblp_port || dsk->state == DBLP_STATE_LISTEN)
 		return DBLP_MIB_NONE;
-	if (dsk->spray == 1)
+	if (dsk->opt.spray == 1)
 		return DBLP_MIB_DROPWRONGPEER;
-	for (i = 1; i < dsk->spray; i++)
+	for (i = 1; i < dsk->opt.spray; i++)
 		if (port && dsk->peer_ports[i] == port)
 			return DBLP_MIB_NONE;
 	return run->h.type == DBLP_PKT_PROBE && run->h.seg_size ?
@@ -374,7 +374,7 @@ static enum dblp_mib_item dblp_rcv_probe(struct dblp_sock *dsk,
 	u32 port = run->h.seg_size;
 	enum dblp_mib_item why;
 
-	if (port >= dsk->spray)
+	if (port >= dsk->opt.spray)
 		return DBLP_MIB_DROPFIELD;
 	why = dblp_rcv_numbered(dsk, run);
 	if (why == DBLP_MIB_NONE && port)
@@ -406,7 +406,7 @@ static enum dblp_mib_item dblp_rcv_rst(struct dblp_sock *dsk,
 		return DBLP_MIB_DROPFIELD;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_RSTRECEIVED);
 	if (!dblp_connecting(dsk) ||
-	    !dblp_auth_doubts(dsk, -dblp_rst_errno(dsk, reason)))
+	    !dblp_auth_note_refusal(dsk, -dblp_rst_errno(dsk, reason)))
 		dblp_peer_gone(dsk, reason);
 	return DBLP_MIB_NONE;
 }
@@ -473,7 +473,7 @@ static enum dblp_mib_item dblp_rcv_run(struct dblp_sock *dsk,
 }
 
 /*
- * Process a packet that cannot be read in place as a train of one. First settle
+ * Process a packet that cannot be read in place as a train of one. First finish
  * the message of the preceding packets, which the packet may change or close.
  */
 static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
@@ -486,13 +486,13 @@ static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
 
 	if (!skb)
 		return DBLP_MIB_DROPMEMORY;
-	dblp_rx_settle(dsk, run->train);
+	dblp_rx_train_done(dsk, run->train);
 	one = dblp_train_of(skb);
 	one.now = run->train->now;
 	why = dblp_run_hdr(run, &one, &w, 0);
 	if (why == DBLP_MIB_NONE)
 		why = dblp_rcv_run(dsk, run, &w);
-	dblp_rx_settle(dsk, &one);
+	dblp_rx_train_done(dsk, &one);
 	consume_skb(skb);
 	return why;
 }
@@ -519,7 +519,7 @@ static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 	u32 i;
 
 	sock_rps_save_rxhash(&dsk->sk, skb);
-	if (unlikely(!dblp_rx_weigh(&t))) {
+	if (unlikely(!dblp_rx_measure(&t))) {
 		skb = dblp_train_copy(skb);
 		if (!skb) {
 			dblp_count_drops(sock_net(&dsk->sk), dsk,
@@ -538,7 +538,7 @@ static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 		if (why != DBLP_MIB_NONE)
 			dblp_count_drops(sock_net(&dsk->sk), dsk, why, run.n);
 	}
-	dblp_rx_settle(dsk, &t);
+	dblp_rx_train_done(dsk, &t);
 	consume_skb(skb);
 }
 
@@ -731,7 +731,7 @@ static enum dblp_mib_item dblp_find_other(struct dblp_endpoint *ep,
 	/* Only these types imply connection state at the peer: send a RST */
 	case DBLP_PKT_DATA:
 	case DBLP_PKT_CTRL:
-		dblp_rst_stranger(ep, run);
+		dblp_rst_unknown(ep, run);
 		break;
 	}
 	return *dsk ? DBLP_MIB_NONE : DBLP_MIB_DROPUNKNOWNCONN;
@@ -840,7 +840,7 @@ static void dblp_rcv_err(struct dblp_sock *dsk, int err)
 		return;
 	if (err == EMSGSIZE)
 		sk->sk_prot->release_cb(sk);
-	else if (!dblp_auth_doubts(dsk, ECONNREFUSED))
+	else if (!dblp_auth_note_refusal(dsk, ECONNREFUSED))
 		dblp_peer_gone(dsk, DBLP_RST_UNKNOWN);
 }
 

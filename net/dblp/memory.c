@@ -41,7 +41,7 @@ bool dblp_wmem_schedule(struct sock *sk, int size)
 	if (need <= 0)
 		return true;
 	/* The excess goes back with the next sk_mem_uncharge() */
-	if (mem_cgroup_sockets_enabled && sk->sk_memcg)
+	if (mem_cgroup_sk_enabled(sk))
 		need = max(need, DBLP_CHARGE_MIN);
 	return __sk_mem_schedule(sk, need, SK_MEM_SEND);
 }
@@ -160,7 +160,7 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
 	struct sock *sk = &dsk->sk;
 
 	sock_owned_by_me(&dsk->sk);
-	if (id != dsk->rx_next &&
+	if (id != dsk->rx.next &&
 	    (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) ||
 	     !dblp_within_share(sk)))
 		return false;
@@ -182,8 +182,8 @@ void dblp_tx_refused(struct dblp_sock *dsk)
 							 HZ / 5));
 
 	sock_owned_by_me(&dsk->sk);
-	dsk->refused_queued = dsk->sk.sk_wmem_queued;
-	WRITE_ONCE(dsk->refused_until, ktime_get_ns() + wait);
+	dsk->tx.charge_queued = dsk->sk.sk_wmem_queued;
+	WRITE_ONCE(dsk->due.charge, ktime_get_ns() + wait);
 	dblp_timer_update(dsk);
 }
 
@@ -193,15 +193,15 @@ void dblp_tx_refused(struct dblp_sock *dsk)
  *
  * A piece uses at most half of the send buffer, so any piece fits if half of it
  * is free. Under memory pressure a socket accepts a message only when all
- * earlier bytes are settled, because receivers need memory too. @tx_bytes shows
+ * earlier bytes are settled, because receivers need memory too. @tx.bytes shows
  * that; a message with further pieces stays charged without bytes. Messages are
  * also refused while too many reports are unread.
  */
 bool dblp_writable(const struct dblp_sock *dsk)
 {
-	if (dblp_reports_full(dsk) || READ_ONCE(dsk->refused_until))
+	if (dblp_reports_full(dsk) || READ_ONCE(dsk->due.charge))
 		return false;
-	if (READ_ONCE(dsk->tx_bytes) && sk_under_memory_pressure(&dsk->sk))
+	if (READ_ONCE(dsk->tx.bytes) && sk_under_memory_pressure(&dsk->sk))
 		return false;
 	return READ_ONCE(dsk->sk.sk_wmem_queued) <=
 	       READ_ONCE(dsk->sk.sk_sndbuf) / 2;
@@ -244,8 +244,8 @@ void dblp_write_space(struct dblp_sock *dsk)
 	struct socket *sock = dsk->sk.sk_socket;
 
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->sk.sk_wmem_queued < dsk->refused_queued)
-		WRITE_ONCE(dsk->refused_until, 0);
+	if (dsk->sk.sk_wmem_queued < dsk->tx.charge_queued)
+		WRITE_ONCE(dsk->due.charge, 0);
 	/* Pairs with smp_mb__after_atomic() in dblp_no_space() */
 	smp_mb();
 	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||

@@ -19,7 +19,7 @@ enum dblp_mib_item {
 	DBLP_MIB_CONNRESET,
 	/* Cookies sent to clients */
 	DBLP_MIB_COOKIESENT,
-	/* Cookies received that were not made by this host */
+	/* Cookies received that this host did not make for the client */
 	DBLP_MIB_COOKIEBAD,
 	/* Cookies received too late or a second time */
 	DBLP_MIB_COOKIESTALE,
@@ -29,7 +29,7 @@ enum dblp_mib_item {
 	DBLP_MIB_RSTSENT,
 	/* Resets accepted */
 	DBLP_MIB_RSTRECEIVED,
-	/* Numbered packets sent */
+	/* Packets sent that have a packet number */
 	DBLP_MIB_PKTSENT,
 	/* Packets accepted */
 	DBLP_MIB_PKTRECEIVED,
@@ -39,7 +39,7 @@ enum dblp_mib_item {
 	DBLP_MIB_PKTSPURIOUS,
 	/* Probe timeouts */
 	DBLP_MIB_PTOEXPIRED,
-	/* Packets sent only for their ACK */
+	/* Packets sent that carry only an ACK */
 	DBLP_MIB_ACKSENT,
 	/* Segments sent for the first time */
 	DBLP_MIB_SEGFIRST,
@@ -81,11 +81,11 @@ enum dblp_mib_item {
 	DBLP_MIB_DROPWRONGPEER,
 	/* Packets dropped: packet number received before */
 	DBLP_MIB_DROPDUPLICATE,
-	/* Packets dropped: too old to detect duplicates */
+	/* Segments dropped: arrived before, or of a closed message */
 	DBLP_MIB_DROPLATE,
-	/* Packets dropped: beyond the credit of the peer */
+	/* Packets dropped: segment beyond the credit granted to the peer */
 	DBLP_MIB_DROPWINDOW,
-	/* Packets dropped: segment contradicts its message */
+	/* Packets dropped: segment or zero map contradicts its message */
 	DBLP_MIB_DROPMISMATCH,
 	/* Packets dropped: lack of memory */
 	DBLP_MIB_DROPMEMORY,
@@ -97,17 +97,17 @@ enum dblp_mib_item {
 	DBLP_MIB_XMITERROR,
 	/* Keepalive probes sent on idle connections */
 	DBLP_MIB_KEEPALIVESENT,
-	/* ICMP errors ignored because they quote no packet of a connection */
+	/* ICMP errors ignored because the quoted packet is of no connection */
 	DBLP_MIB_ICMPREFUSED,
-	/* Times that packets in flight became too large for their path, by ICMP */
+	/* Reductions of a path MTU below the size of packets in flight */
 	DBLP_MIB_MTUREDUCED,
 	/* Path MTU probes sent */
 	DBLP_MIB_MTUPROBE,
 	/* Path MTU black holes detected */
 	DBLP_MIB_MTUBLACKHOLE,
-	/* Connections on whose path ECN validation failed */
+	/* Connections that stopped using ECN because validation failed */
 	DBLP_MIB_ECNFAILED,
-	/* Changes of a connection's flow label after timeouts */
+	/* Changes of the flow label of connections after timeouts */
 	DBLP_MIB_REHASH,
 	/* Outgoing messages closed because every byte has arrived */
 	DBLP_MIB_MSGSENTCOMPLETE,
@@ -121,7 +121,7 @@ enum dblp_mib_item {
 	DBLP_MIB_MSGRECEIVEDBUDGET,
 	/* Incoming messages closed because their deadline had passed */
 	DBLP_MIB_MSGRECEIVEDDEADLINE,
-	/* Message bytes in segments that were all zero, described instead of sent */
+	/* Bytes of all-zero segments, which were described instead of sent */
 	DBLP_MIB_BYTESELIDED,
 	/* Connections reset after close() because messages made no progress for the user timeout */
 	DBLP_MIB_ORPHANTIMEOUT,
@@ -139,7 +139,7 @@ enum dblp_mib_item {
 	DBLP_MIB_MSGRECEIVEDCANCELLED,
 	/* Packets dropped: unknown source port, or more ports than accepted */
 	DBLP_MIB_DROPPORT,
-	/* Packets dropped: unknown connection, and not unicast */
+	/* Packets dropped: unknown connection, broadcast or multicast address */
 	DBLP_MIB_DROPNOTUNICAST,
 	__DBLP_MIB_MAX
 };

@@ -2,11 +2,11 @@
 /*
  * Message objects: allocation and release, and messages in pieces.
  *
- * A user's message that exceeds dblp_whole_max() is sent as several messages of
- * the protocol, its pieces. Each piece has its own ID, credit, loss budget and
- * loss map, so that lower layers see single messages only. META has the offset
- * of a piece in the user's message. This file joins the outcomes of pieces, for
- * the sender's report and for recv.c.
+ * A user's message that exceeds dblp_single_max() is sent as several messages
+ * of the protocol, its pieces. Each piece has its own ID, credit, loss budget
+ * and loss map, so that lower layers see single messages only. META has the
+ * offset of a piece in the user's message. This file joins the outcomes of
+ * pieces, for the sender's report and for recv.c.
  */
 #include "dblp.h"
 
@@ -17,7 +17,7 @@ static void dblp_tx_free_segs(struct dblp_tx_msg *msg)
 	msg->segs = NULL;
 }
 
-static void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
+static void dblp_multi_free(struct dblp_sock *dsk, struct dblp_tx_multi *multi);
 
 /** dblp_tx_free() - free and uncharge a message that is on no list */
 void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
@@ -25,10 +25,10 @@ void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	if (!msg)
 		return;
 	if (msg->joined) {
-		dblp_whole_free(dsk, dblp_tx_whole(msg));
+		dblp_multi_free(dsk, dblp_tx_multi(msg));
 		return;
 	}
-	dblp_whole_put(dsk, msg->whole);
+	dblp_multi_put(dsk, msg->multi);
 	dblp_txbuf_free(dsk, msg);
 	dblp_tx_free_segs(msg);
 	kfree(msg->lossmap.bits);
@@ -107,118 +107,118 @@ struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len)
 }
 
 /**
- * dblp_whole_alloc() - allocate a message in pieces
+ * dblp_multi_alloc() - allocate a message in pieces
  * @dsk: socket
  * @total: bytes
  *
  * Context: process.
  * Return: the message with one reference, or ERR_PTR() of -ENOBUFS or -ENOMEM.
  */
-struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total)
+struct dblp_tx_multi *dblp_multi_alloc(struct dblp_sock *dsk, u32 total)
 {
-	struct dblp_tx_whole *whole;
-	u32 size = sizeof(*whole);
+	struct dblp_tx_multi *multi;
+	u32 size = sizeof(*multi);
 
 	sock_owned_by_me(&dsk->sk);
-	whole = dblp_tx_zalloc(dsk, &size);
-	if (IS_ERR(whole))
-		return whole;
-	whole->msg.truesize = size;
-	INIT_LIST_HEAD(&whole->msg.list);
-	INIT_LIST_HEAD(&whole->msg.lost_node);
-	INIT_LIST_HEAD(&whole->pieces);
-	whole->msg.len = total;
-	whole->msg.total = total;
-	whole->msg.joined = 1;
-	whole->refs = 1;
-	return whole;
+	multi = dblp_tx_zalloc(dsk, &size);
+	if (IS_ERR(multi))
+		return multi;
+	multi->msg.truesize = size;
+	INIT_LIST_HEAD(&multi->msg.list);
+	INIT_LIST_HEAD(&multi->msg.lost_node);
+	INIT_LIST_HEAD(&multi->pieces);
+	multi->msg.len = total;
+	multi->msg.total = total;
+	multi->msg.joined = 1;
+	multi->refs = 1;
+	return multi;
 }
 
 /* Free and uncharge a message in pieces that is on no list */
-static void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
+static void dblp_multi_free(struct dblp_sock *dsk, struct dblp_tx_multi *multi)
 {
 	struct dblp_tx_msg *msg, *tmp;
 
-	list_for_each_entry_safe(msg, tmp, &whole->pieces, list)
+	list_for_each_entry_safe(msg, tmp, &multi->pieces, list)
 		dblp_tx_free(dsk, msg);
-	dblp_tx_uncharge(dsk, &whole->msg, whole->msg.truesize);
-	kfree(whole);
+	dblp_tx_uncharge(dsk, &multi->msg, multi->msg.truesize);
+	kfree(multi);
 }
 
-/** dblp_whole_put() - drop a reference to a message in pieces */
-void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
+/** dblp_multi_put() - drop a reference to a message in pieces */
+void dblp_multi_put(struct dblp_sock *dsk, struct dblp_tx_multi *multi)
 {
-	if (whole && !--whole->refs)
-		dblp_whole_free(dsk, whole);
+	if (multi && !--multi->refs)
+		dblp_multi_free(dsk, multi);
 }
 
 /* Keep the pieces sorted. Search from the end, as most settle in order */
-static void dblp_whole_add_map(struct dblp_tx_whole *whole,
+static void dblp_multi_add_map(struct dblp_tx_multi *multi,
 			       struct dblp_tx_msg *msg)
 {
 	struct dblp_tx_msg *before;
 
-	list_for_each_entry_reverse(before, &whole->pieces, list)
+	list_for_each_entry_reverse(before, &multi->pieces, list)
 		if (before->offset < msg->offset)
 			break;
 	list_add(&msg->list, &before->list);
-	whole->msg.ranges += msg->ranges;
+	multi->msg.ranges += msg->ranges;
 }
 
 /* Count a range that continues across a boundary of pieces only once */
-static void dblp_whole_count(struct dblp_tx_whole *whole)
+static void dblp_multi_count(struct dblp_tx_multi *multi)
 {
 	struct dblp_tx_msg *msg, *prev = NULL;
 
-	list_for_each_entry(msg, &whole->pieces, list) {
+	list_for_each_entry(msg, &multi->pieces, list) {
 		if (prev && prev->offset + prev->len == msg->offset &&
 		    dblp_segmap_touch(&prev->lossmap, &msg->lossmap))
-			whole->msg.ranges--;
+			multi->msg.ranges--;
 		prev = msg;
 	}
 }
 
 /**
- * dblp_whole_settled() - add the outcome of a settled piece to its message
+ * dblp_multi_settled() - add the outcome of a settled piece to its message
  * @dsk: socket
  * @msg: the piece, on no list; freed, or kept for its loss map
  * @keep: the loss map will be needed
  *
  * Return: the message if this was its last piece, else NULL.
  */
-struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
+struct dblp_tx_msg *dblp_multi_settled(struct dblp_sock *dsk,
 				       struct dblp_tx_msg *msg, bool keep)
 {
-	struct dblp_tx_whole *whole = msg->whole;
+	struct dblp_tx_multi *multi = msg->multi;
 
 	sock_owned_by_me(&dsk->sk);
-	msg->whole = NULL;
-	whole->msg.missing += msg->missing;
-	whole->msg.reason = max(whole->msg.reason, msg->reason);
-	whole->msg.flags |= msg->flags;
+	msg->multi = NULL;
+	multi->msg.missing += msg->missing;
+	multi->msg.reason = max(multi->msg.reason, msg->reason);
+	multi->msg.flags |= msg->flags;
 	/* Pieces may differ in budget: report the largest */
 	if (!msg->offset || msg->missing)
-		whole->msg.budget_most = max(whole->msg.budget_most,
+		multi->msg.budget_most = max(multi->msg.budget_most,
 					     msg->budget);
 	if (keep && msg->missing) {
 		dblp_tx_strip(dsk, msg);
-		dblp_whole_add_map(whole, msg);
+		dblp_multi_add_map(multi, msg);
 	} else {
 		dblp_tx_free(dsk, msg);
 	}
-	if (--whole->refs)
+	if (--multi->refs)
 		return NULL;
-	dblp_tx_leave_buffer(dsk, &whole->msg);
-	whole->msg.budget = whole->msg.budget_most;
-	if (whole->msg.reason == DBLP_REASON_CANCELLED) {
+	dblp_tx_leave_buffer(dsk, &multi->msg);
+	multi->msg.budget = multi->msg.budget_most;
+	if (multi->msg.reason == DBLP_REASON_CANCELLED) {
 		/* The receiver has also dropped the pieces closed earlier */
-		whole->msg.missing = whole->msg.total;
-		whole->msg.ranges = 1;
-		whole->msg.flags = 0;
+		multi->msg.missing = multi->msg.total;
+		multi->msg.ranges = 1;
+		multi->msg.flags = 0;
 	} else {
-		dblp_whole_count(whole);
+		dblp_multi_count(multi);
 	}
-	return &whole->msg;
+	return &multi->msg;
 }
 
 /**
@@ -245,7 +245,7 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 				 0);
 		return r;
 	}
-	list_for_each_entry(piece, &dblp_tx_whole(msg)->pieces, list)
+	list_for_each_entry(piece, &dblp_tx_multi(msg)->pieces, list)
 		n = dblp_segmap_list(&piece->lossmap, piece->seg_size,
 				     piece->len, piece->offset, r, n);
 	return r;

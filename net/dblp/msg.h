@@ -16,19 +16,98 @@
 #include "core/closing.h"
 #include "core/segmap.h"
 #include "core/wire.h"
-#include "ctl.h"
 #include "mib.h"
 
+struct dblp_ctl;
+struct dblp_notice;
+struct dblp_rcvinfo;
+struct dblp_rx_msg;
+struct dblp_sent_pkt;
 struct dblp_sock;
+struct dblp_tx_msg;
+
+/**
+ * struct dblp_carried - link between a frame and a packet that carries it
+ * @next: next frame in the packet
+ * @prev: previous frame in the packet, NULL if this is the first
+ * @ctl: the frame
+ * @pn: number of the packet, U64_MAX if no packet carries the frame
+ */
+struct dblp_carried {
+	struct dblp_carried	*next;
+	struct dblp_carried	*prev;
+	struct dblp_ctl		*ctl;
+	u64			pn;
+};
+
+/**
+ * struct dblp_ctl - a control frame that is repeated until it is acknowledged,
+ *	or the frames about the connection, which are repeated together
+ * @list: on @ctl.queue (to be sent) or @ctl.flight (sent) of the socket; empty
+ *	once the frame is acknowledged
+ * @carried: the last two packets that carried the frame
+ * @last: index in @carried of the latest packet
+ * @waits: @list is on @ctl.queue
+ * @type: &enum dblp_frame_type; 0 for frames about the connection
+ * @words: LOSSMAP: number of words
+ * @types: with @type 0: bits of the types to be sent or in flight
+ * @first: LOSSMAP: first segment
+ * @sent: with @type 0: those of which the packets in @carried have the present
+ *	content
+ * @notice: CLOSE, LOSSMAP: notice that the frame belongs to
+ */
+struct dblp_ctl {
+	struct list_head	list;
+	struct dblp_carried	carried[2];
+	u8			last:1;
+	u8			waits:1;
+	u8			type;
+	union {
+		u16		words;
+		u16		types;
+	};
+	union {
+		u32		first;
+		u16		sent[2];
+	};
+	struct dblp_notice	*notice;
+};
+
+/**
+ * struct dblp_notice - frames about a message that was closed with bytes
+ *	missing; freed when all of them are acknowledged
+ * @node: in @ctl.notices of the socket, by message ID
+ * @late: on @ctl.late of the socket, if missing segments arrived after the
+ *	message was closed while its CLOSE is not acknowledged
+ * @msg: the message; a reference is held
+ * @owed: number of frames that are not acknowledged
+ * @truesize: bytes charged to the socket for this structure
+ * @frame: CLOSE, then a LOSSMAP for each stretch with a missing segment
+ */
+struct dblp_notice {
+	struct rb_node		node;
+	struct list_head	late;
+	struct dblp_rx_msg	*msg;
+	u32			owed;
+	u32			truesize;
+	struct dblp_ctl		frame[];
+};
+
+/* Priority of frames: CLOSE is sent first, because it stops the sender */
+enum dblp_ctl_rank {
+	DBLP_CTL_STOP,
+	DBLP_CTL_OTHER,
+	__DBLP_CTL_RANKS,
+};
 
 /**
  * struct dblp_tx_msg - an outgoing message or piece
- * @list: on @tx_msgs of the socket by rising @id, then on @tx_reports, or on
- *	@pieces of @whole
- * @node: in @tx_ids of the socket while it is on @tx_msgs
- * @lost_node: on @tx_lost of the socket while it has segments to repair
+ * @list: on @tx.msgs of the socket by rising @id, then on @tx.reports, or on
+ *	@pieces of @multi
+ * @node: in @tx.ids of the socket while it is on @tx.msgs
+ * @lost_node: on @tx.lost of the socket while it has segments to repair
  * @tag: tag from the user
- * @whole: user's message that this is a piece of, NULL if it is no piece
+ * @multi: user's message that this is a piece of, NULL if it is no piece
  * @ctl: BUDGET frame, with @budget_sent; then CANCEL frame, with @cancelled and
  *	@started
  * @id: message ID
@@ -60,7 +139,7 @@ struct dblp_sock;
  * @reshuffled: segments are in sequence below @shuffle_base and in random order
  *	from there on
  * @own_budget: changes of the socket's budget do not apply
- * @joined: this is the @msg of a &struct dblp_tx_whole
+ * @joined: this is the @msg of a &struct dblp_tx_multi
  * @budget_sent: a BUDGET frame was queued, so a CLOSE may use an earlier budget
  * @off_buffer: it is settled, and @truesize does not count in the send buffer
  * @cancelled: the user has cancelled it: no further segments are sent, and only
@@ -103,7 +182,7 @@ struct dblp_tx_msg {
 	struct rb_node		node;
 	struct list_head	lost_node;
 	u64			tag;
-	struct dblp_tx_whole	*whole;
+	struct dblp_tx_multi	*multi;
 	struct dblp_ctl		ctl;
 	u32			id;
 	u32			number;
@@ -165,7 +244,7 @@ struct dblp_tx_msg {
 };
 
 /**
- * struct dblp_tx_whole - a user's message that is sent in pieces
+ * struct dblp_tx_multi - a user's message that is sent in pieces
  * @msg: common attributes and joint outcome of the pieces; it has neither bytes
  *	nor segments, and becomes the report
  * @pieces: settled pieces with bytes missing, by offset, for the loss map
@@ -173,7 +252,7 @@ struct dblp_tx_msg {
  *	was taken from the user
  * @taken: bytes taken from the user
  */
-struct dblp_tx_whole {
+struct dblp_tx_multi {
 	struct dblp_tx_msg	msg;
 	struct list_head	pieces;
 	u32			refs;
@@ -198,9 +277,9 @@ struct dblp_tx_cancel {
 	int	err;
 };
 
-static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
+static inline struct dblp_tx_multi *dblp_tx_multi(struct dblp_tx_msg *msg)
 {
-	return container_of(msg, struct dblp_tx_whole, msg);
+	return container_of(msg, struct dblp_tx_multi, msg);
 }
 
 /**
@@ -220,15 +299,15 @@ struct dblp_rx_batch {
 
 /**
  * struct dblp_rx_msg - an incoming message or piece
- * @node: in @rx_msgs of the socket, until all earlier messages are closed too
- * @list: on @rx_waits or @rx_judge of the socket while it is open; later on
- *	@rx_ready, then on @rx_part or @rx_last
- * @due: in @rx_due of the socket
+ * @node: in @rx.msgs of the socket, until all earlier messages are closed too
+ * @list: on @rx.waits or @rx.judge of the socket while it is open; later on
+ *	@rx.ready, then on @rx.part or @rx.last
+ * @due: in @rx.due of the socket
  * @refs: references, see "Messages" in dblp.h
  * @tag: tag from the META frame
  * @id: message ID
  * @number: number of the user's message, as reported; set when it is put on
- *	@rx_ready
+ *	@rx.ready
  * @len: bytes of this message or piece
  * @offset: bytes of the user's message before this piece, from the META frame
  * @total: bytes of the user's message, from the META frame
@@ -519,41 +598,61 @@ static inline bool dblp_before(u32 a, u32 b)
 	return (s32)(a - b) < 0;
 }
 
-/* msg.c: message objects, and messages in pieces */
-void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 *size);
-struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len);
-void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total);
-void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
-struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
-				       struct dblp_tx_msg *msg, bool keep);
-struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
-void dblp_rx_free_bytes(struct dblp_rx_msg *msg, bool read);
-void dblp_rx_drop_cancelled(struct dblp_rx_msg *msg);
-void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
-struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
-bool dblp_rx_cancelled(const struct list_head *pieces);
-void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);
+/* rx_data.c: received segments */
+bool dblp_rx_measure(struct dblp_train *t);
+struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run);
+int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
+		 const struct dblp_frame *meta, enum dblp_mib_item *why);
+void dblp_rx_train_done(struct dblp_sock *dsk, struct dblp_train *t);
 
-/* tx_seg.c: sending order of segments, segments that are all zero */
-u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot);
-u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg);
-u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg);
-u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot);
-u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
-void dblp_elide_queue(struct dblp_tx_msg *msg);
-void dblp_elide_skip(struct dblp_tx_msg *msg);
-u32 dblp_elide_next(const struct dblp_tx_msg *msg);
-u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n);
-u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg);
-u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg);
-u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p);
-bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg);
-void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
-void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg);
-void dblp_elide_lost(struct dblp_tx_msg *msg, u32 seg);
+/* rx_cancel.c: incoming messages that their sender has cancelled */
+int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
+
+/* rx_wake.c: time to wake a reader of a message that is not closed */
+struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
+				    struct dblp_rx_msg *msg, u32 *base);
+bool dblp_place_any(struct dblp_sock *dsk);
+void dblp_place_wake(struct dblp_sock *dsk);
+bool dblp_ahead_due(const struct dblp_sock *dsk);
+void dblp_ahead_wake(struct dblp_sock *dsk);
+
+/* rx_close.c: incoming messages: closed */
+int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_judge_all(struct dblp_sock *dsk);
+void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now);
+bool dblp_rx_update_budget(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
+bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
+int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
+void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn);
+void dblp_rx_pass_ended(struct dblp_sock *dsk);
+
+/* rx.c: incoming messages: opened, delivered */
+bool dblp_rx_may_open(const struct dblp_sock *dsk, u32 id, u32 bytes);
+struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
+				 const struct dblp_data *d, u32 seg_size);
+void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_unwait(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id);
+bool dblp_rx_any_open(struct dblp_sock *dsk);
+void dblp_rx_deliver(struct dblp_sock *dsk, u32 most);
+void dblp_rx_closed(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+bool dblp_rx_eof(const struct dblp_sock *dsk);
+int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
+void dblp_rx_purge_open(struct dblp_sock *dsk);
+void dblp_rx_purge(struct dblp_sock *dsk);
+
+/* tx_close.c: the end of outgoing messages */
+void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
+		   u32 n, bool was_lost);
+void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
+int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
+int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
+bool dblp_tx_cancel(struct dblp_sock *dsk, struct dblp_tx_cancel *c);
+void dblp_tx_cancel_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_tx_settle(struct dblp_sock *dsk, u32 most);
+void dblp_tx_purge(struct dblp_sock *dsk);
+void dblp_tx_purge_reports(struct dblp_sock *dsk);
 
 /* tx.c: outgoing messages */
 int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
@@ -577,17 +676,49 @@ void dblp_tx_recount_some(struct dblp_sock *dsk);
 u32 dblp_tx_unsent(const struct dblp_tx_msg *msg);
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
 
-/* tx_close.c: the end of outgoing messages */
-void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
-		   u32 n, bool was_lost);
-void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
-int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
-int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
-bool dblp_tx_cancel(struct dblp_sock *dsk, struct dblp_tx_cancel *c);
-void dblp_tx_cancel_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-void dblp_tx_settle(struct dblp_sock *dsk, u32 most);
-void dblp_tx_purge(struct dblp_sock *dsk);
-void dblp_tx_purge_reports(struct dblp_sock *dsk);
+/* ctl.c: control frames repeated until acknowledged; credit */
+void dblp_ctl_begin(struct dblp_sock *dsk);
+void dblp_ctl_add(struct dblp_sock *dsk, u8 type);
+int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f);
+u64 dblp_rx_cost(const struct dblp_rx_msg *msg);
+void dblp_rx_grow_window(struct dblp_sock *dsk, const struct dblp_rx_msg *msg);
+u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
+bool dblp_rx_offer(struct dblp_sock *dsk);
+void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+bool dblp_ctl_waits(const struct dblp_sock *dsk);
+bool dblp_ctl_owed(const struct dblp_sock *dsk);
+u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
+		  int probe, struct dblp_carried **first);
+bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end);
+u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end);
+struct dblp_tx_msg *dblp_ctl_acked(struct dblp_sock *dsk,
+				   struct dblp_sent_pkt *pkt);
+u32 dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
+void dblp_ctl_purge(struct dblp_sock *dsk);
+void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
+void dblp_ctl_cancel(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
+void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
+void dblp_ctl_late(struct dblp_sock *dsk, u32 id, u64 pn);
+
+/* msg.c: message objects, and messages in pieces */
+void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 *size);
+struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len);
+void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+struct dblp_tx_multi *dblp_multi_alloc(struct dblp_sock *dsk, u32 total);
+void dblp_multi_put(struct dblp_sock *dsk, struct dblp_tx_multi *multi);
+struct dblp_tx_msg *dblp_multi_settled(struct dblp_sock *dsk,
+				       struct dblp_tx_msg *msg, bool keep);
+struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
+void dblp_rx_free_bytes(struct dblp_rx_msg *msg, bool read);
+void dblp_rx_drop_cancelled(struct dblp_rx_msg *msg);
+void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
+struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
+bool dblp_rx_cancelled(const struct list_head *pieces);
+void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);
 
 /* txbuf.c: the memory of outgoing messages */
 int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
@@ -603,44 +734,23 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
 void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len);
 
-/* rx_data.c: received segments */
-bool dblp_rx_weigh(struct dblp_train *t);
-struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run);
-int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
-		 const struct dblp_frame *meta, enum dblp_mib_item *why);
-void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t);
-
-/* rx_cancel.c: incoming messages that their sender has cancelled */
-int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
-
-/* rx.c: incoming messages */
-bool dblp_rx_may_open(const struct dblp_sock *dsk, u32 id, u32 bytes);
-struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
-				 const struct dblp_data *d, u32 seg_size);
-void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id);
-bool dblp_rx_any_open(struct dblp_sock *dsk);
-void dblp_rx_deliver(struct dblp_sock *dsk, u32 most);
-void dblp_rx_closed(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-void dblp_rx_judge_all(struct dblp_sock *dsk);
-void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now);
-bool dblp_rx_update_budget(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
-bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
-int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
-void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn);
-void dblp_rx_passed(struct dblp_sock *dsk);
-struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
-				    struct dblp_rx_msg *msg, u32 *base);
-bool dblp_place_any(struct dblp_sock *dsk);
-void dblp_place_arrived(struct dblp_sock *dsk);
-bool dblp_ahead_due(const struct dblp_sock *dsk);
-void dblp_ahead_arrived(struct dblp_sock *dsk);
-bool dblp_rx_eof(const struct dblp_sock *dsk);
-int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
-void dblp_rx_purge_open(struct dblp_sock *dsk);
-void dblp_rx_purge(struct dblp_sock *dsk);
+/* tx_seg.c: sending order of segments, segments that are all zero */
+u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot);
+u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg);
+u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot);
+u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_queue(struct dblp_tx_msg *msg);
+void dblp_elide_skip(struct dblp_tx_msg *msg);
+u32 dblp_elide_next(const struct dblp_tx_msg *msg);
+u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n);
+u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg);
+u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p);
+bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_lost(struct dblp_tx_msg *msg, u32 seg);
 
 /*
  * usercopy.c: rows of segments from and to the user, structures from the user

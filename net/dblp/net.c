@@ -306,7 +306,7 @@ u32 dblp_sock_generation(struct net *net)
 	return atomic_read(&dblp_pernet(net)->generation);
 }
 
-/* Sysctls of socket memory. Netlink sets all other parameters, see config.c */
+/* Sysctls. Netlink sets all other parameters, see netlink/param.c */
 
 /* A smaller window cannot hold a message; with a larger one an int overflows */
 static int dblp_buffer_min = DBLP_WINDOW_MIN;

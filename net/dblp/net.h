@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Limits and times, namespaces, endpoints and paths.
+ * Common to all layers above: limits and times, namespaces, endpoints, paths,
+ * memory, timers. phase.h, window.h and netlink/event.h have the rest.
  */
 #ifndef _NET_DBLP_NET_H
 #define _NET_DBLP_NET_H
@@ -25,6 +26,7 @@
 
 struct dblp_sent_pkt;
 struct dblp_sock;
+struct dblp_tx_msg;
 
 /* The packet was not dropped */
 #define DBLP_MIB_NONE	__DBLP_MIB_MAX
@@ -70,8 +72,8 @@ enum dblp_limits {
 	DBLP_PROBE_PKTS		= 3,
 	/* Bytes of a probe reserved for dblp_put_ack_frames() */
 	DBLP_ACK_FRAMES_ROOM	= DBLP_CLOSES_AGAIN + 64,
-	/* Packets in the sent ring */
-	DBLP_SENT_RING_MIN	= 8,
+	/* Packets in the sent ring; the smallest has room for a probe */
+	DBLP_SENT_RING_MIN	= 4,
 	DBLP_SENT_RING_MAX	= 1 << 16,
 	/* Bytes of the backlog in addition to the receive buffer */
 	DBLP_BACKLOG_MAX	= 1 << 20,
@@ -93,7 +95,7 @@ enum dblp_limits {
 	DBLP_KEEPALIVE_MIN_MS	= 10,
 	DBLP_KEEPALIVE_MAX_MS	= 86400000,
 	/* User timeout after close(), once only FIN or control frames remain */
-	DBLP_FAREWELL_MS	= 5000,
+	DBLP_CLOSE_TIMEOUT_MS	= 5000,
 	/* Default limit of orphans in a namespace */
 	DBLP_ORPHANS_MAX	= 16384,
 	DBLP_COOKIE_LIFE_MS	= 5000,
@@ -213,7 +215,7 @@ struct dblp_endpoint {
 	refcount_t		refs;
 	struct sock		*usk;
 	__be16			ports[DBLP_SPRAY_MAX];
-	struct socket		**extra;
+	struct sock		**extra;
 	u32			n_ports;
 	struct dblp_sock __rcu	*listener;
 	struct net		*net;
@@ -267,31 +269,36 @@ struct dblp_peer_key {
 	int		zone;
 };
 
-/* net.c: state of a namespace */
-extern unsigned int dblp_net_id;
+/** enum dblp_deferred - work left to release_sock() */
+enum dblp_deferred {
+	DBLP_DEFER_TIMER,
+	DBLP_DEFER_MTU,
+	DBLP_DEFER_TSQ,
+	/* Not for release_sock(): @tsq_tasklet is scheduled */
+	DBLP_TSQ_QUEUED,
+};
 
-struct dblp_net *dblp_pernet(struct net *net);
-int dblp_conns_init(struct dblp_net *dn);
-void dblp_conns_exit(struct dblp_net *dn);
-struct dblp_sock *dblp_conn_find(const struct dblp_endpoint *ep, u64 cid);
-struct dblp_sock *dblp_conn_find_peer(const struct dblp_endpoint *ep,
-				      const struct dblp_peer_key *key);
-int dblp_conn_hash(struct dblp_sock *dsk);
-void dblp_conn_unhash_peer(struct dblp_sock *dsk);
-void dblp_conn_unhash(struct dblp_sock *dsk);
-int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp);
-void dblp_sock_unnumber(struct dblp_sock *dsk);
-struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id);
-struct dblp_sock *dblp_sock_next(struct net *net, u32 *id);
-u32 dblp_sock_generation(struct net *net);
-void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
-		      enum dblp_mib_item why, u32 n);
-int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
-void dblp_sysctl_exit(struct dblp_net *dn);
-
-/* encap.c: static keys of UDP sockets */
-void dblp_encap_keep(sa_family_t family);
-void dblp_encap_exit(void);
+/* path.c: routes, IP headers, path MTU, ECN */
+struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
+struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
+int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
+		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
+void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
+		    const struct sockaddr_dblp *peer, struct sock *sk,
+		    int ifindex);
+void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
+		const u8 *data, u32 len);
+struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk);
+u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
+u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);
+u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n);
+u32 dblp_path_ce(struct dblp_sock *dsk);
+void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
+		     u32 n);
+void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
+void dblp_path_timeout(struct dblp_sock *dsk);
+u32 dblp_path_probe(struct dblp_sock *dsk, u64 now);
+void dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent);
 
 /* endpoint.c: UDP sockets */
 int dblp_endpoint_bind(struct dblp_sock *dsk, const struct sockaddr_dblp *addr,
@@ -318,6 +325,10 @@ bool dblp_same_programs(struct sock *sk, struct sock *usk, int type);
 #define dblp_same_policy(sk, usk, type)	((void)(sk), (void)(usk), true)
 #endif
 
+/* encap.c: static keys of UDP sockets */
+void dblp_encap_keep(sa_family_t family);
+void dblp_encap_exit(void);
+
 /* addr.c: addresses of received packets */
 bool dblp_skb_is_unicast(const struct sk_buff *skb);
 bool dblp_skb_is_via(const struct sk_buff *skb, int ifindex);
@@ -333,26 +344,56 @@ u64 dblp_skb_source(const struct sk_buff *skb);
 void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 		    struct sockaddr_dblp *daddr);
 
-/* path.c: routes, IP headers, path MTU, ECN */
-struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
-struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
-int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
-		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
-void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
-		    const struct sockaddr_dblp *peer, struct sock *sk,
-		    int ifindex);
-void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
-		const u8 *data, u32 len);
-struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk);
-u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
-u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);
-u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n);
-u32 dblp_path_ce(struct dblp_sock *dsk);
-void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
-		     u32 n);
-void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
-void dblp_path_timeout(struct dblp_sock *dsk);
-u32 dblp_path_probe(struct dblp_sock *dsk, u64 now);
-void dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent);
+/* tsq.c: small queues */
+bool dblp_tsq_full(struct dblp_sock *dsk, u32 mss);
+void dblp_tsq_init(struct dblp_sock *dsk);
+
+/* memory.c: memory accounting */
+bool dblp_wmem_schedule(struct sock *sk, int size);
+int dblp_tx_charge(struct dblp_sock *dsk, u32 size);
+void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size);
+void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+bool dblp_rmem_schedule(struct sock *sk, int size);
+void dblp_rmem_charge(struct sock *sk, int size);
+void dblp_rmem_uncharge(struct sock *sk, int size);
+bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id);
+void dblp_tx_refused(struct dblp_sock *dsk);
+bool dblp_writable(const struct dblp_sock *dsk);
+void dblp_wake_writers(struct dblp_sock *dsk);
+void dblp_no_space(struct dblp_sock *dsk);
+void dblp_write_space(struct dblp_sock *dsk);
+
+/* timer.c: setting of timeouts */
+void dblp_defer(struct dblp_sock *dsk, enum dblp_deferred what);
+void dblp_timer_init(struct dblp_sock *dsk);
+void dblp_timer_update(struct dblp_sock *dsk);
+void dblp_work_soon(struct dblp_sock *dsk);
+void dblp_keepalive_set(struct dblp_sock *dsk);
+u64 dblp_last_received(const struct dblp_sock *dsk);
+u64 dblp_user_timeout(const struct dblp_sock *dsk);
+void dblp_keepalive(struct sock *sk, int on);
+void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
+
+/* net.c: state of a namespace */
+extern unsigned int dblp_net_id;
+
+struct dblp_net *dblp_pernet(struct net *net);
+int dblp_conns_init(struct dblp_net *dn);
+void dblp_conns_exit(struct dblp_net *dn);
+struct dblp_sock *dblp_conn_find(const struct dblp_endpoint *ep, u64 cid);
+struct dblp_sock *dblp_conn_find_peer(const struct dblp_endpoint *ep,
+				      const struct dblp_peer_key *key);
+int dblp_conn_hash(struct dblp_sock *dsk);
+void dblp_conn_unhash_peer(struct dblp_sock *dsk);
+void dblp_conn_unhash(struct dblp_sock *dsk);
+int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp);
+void dblp_sock_unnumber(struct dblp_sock *dsk);
+struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id);
+struct dblp_sock *dblp_sock_next(struct net *net, u32 *id);
+u32 dblp_sock_generation(struct net *net);
+void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
+		      enum dblp_mib_item why, u32 n);
+int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
+void dblp_sysctl_exit(struct dblp_net *dn);
 
 #endif /* _NET_DBLP_NET_H */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The send loop: control frames first, then segments as congestion control, the
- * pacer and the peer's credit allow. packet.c builds the packets.
+ * pacer and the peer's credit allow. packet.c builds the packets. Files above
+ * call dblp_flush() in conn.c, which calls dblp_push() and then ends the
+ * connection if dblp_end() was called.
  */
 #include <linux/udp.h>
 
@@ -23,9 +25,9 @@ static u64 dblp_pace_ahead(const struct dblp_sock *dsk)
 /* Delay of the pacer's timer, in ns; 0 if packets did not wait for the pacer */
 static u64 dblp_pace_late(const struct dblp_sock *dsk, u64 now)
 {
-	bool waits = dsk->pace_at && dsk->pace_at <= dsk->pace_next;
+	bool waits = dsk->due.pace && dsk->due.pace <= dsk->pace.next;
 
-	return waits ? now - min(now, dsk->pace_next) : 0;
+	return waits ? now - min(now, dsk->pace.next) : 0;
 }
 
 /* Number of packets of @size bytes that cwnd and pacer allow now, at least 1 */
@@ -35,7 +37,7 @@ static u32 dblp_burst(const struct dblp_sock *dsk, const struct dblp_out *out,
 	u64 window = dblp_cc_window(&dsk->cc, &dsk->rtt, dsk->sent.delivered_at,
 				    out->now);
 	u64 until = out->now + out->ahead;
-	u64 ahead = until - clamp(dsk->pace_next, out->now, until);
+	u64 ahead = until - clamp(dsk->pace.next, out->now, until);
 	u64 rate = dsk->cc.pacing_rate, n;
 
 	n = div_u64(window - min_t(u64, window, dsk->sent.inflight), size);
@@ -72,6 +74,8 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_out *out)
 	u32 size = out->msg->room + out->msg->seg_size;
 	u32 n = dblp_tx_run(out->msg);
 
+	if (n > 1 && !READ_ONCE(dsk->dn->config.defaults.gso))
+		return 1;
 	if (n > 1)
 		n = min(n, dblp_train_max(out->dst, size, out->mss));
 	if (n > 1)
@@ -79,25 +83,25 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_out *out)
 	return n;
 }
 
-/* May a full packet be sent? Sets @pace_at if time alone will permit it */
+/* May a full packet be sent? Sets @due.pace if time alone will permit it */
 static bool dblp_may_send(struct dblp_sock *dsk, const struct dblp_out *out,
 			  u32 mss)
 {
-	u64 heard = dsk->sent.delivered_at, window;
+	u64 acked_at = dsk->sent.delivered_at, window;
 
 	if (dblp_tsq_full(dsk, mss))
 		return false;
-	window = dblp_cc_window(&dsk->cc, &dsk->rtt, heard, out->now);
+	window = dblp_cc_window(&dsk->cc, &dsk->rtt, acked_at, out->now);
 	if (dsk->sent.inflight && dsk->sent.inflight + mss > window) {
-		u64 at = dblp_cc_opens_at(&dsk->cc, &dsk->rtt, heard,
+		u64 at = dblp_cc_opens_at(&dsk->cc, &dsk->rtt, acked_at,
 					  dsk->sent.inflight);
 
-		dsk->pace_at = at == U64_MAX ? 0 : max(at, dsk->pace_next);
+		dsk->due.pace = at == U64_MAX ? 0 : max(at, dsk->pace.next);
 		return false;
 	}
-	if (!dsk->cc.pacing_rate || dsk->pace_next <= out->now + out->ahead)
+	if (!dsk->cc.pacing_rate || dsk->pace.next <= out->now + out->ahead)
 		return true;
-	dsk->pace_at = dsk->pace_next - out->ahead / 2;
+	dsk->due.pace = dsk->pace.next - out->ahead / 2;
 	return false;
 }
 
@@ -137,12 +141,12 @@ static bool dblp_push_data(struct dblp_sock *dsk, struct dblp_out *out)
 }
 
 /* Out of credit: queue a PING, so that a lost FLOW cannot stall the sender */
-static void dblp_tell_blocked(struct dblp_sock *dsk)
+static void dblp_ask_credit(struct dblp_sock *dsk)
 {
-	if (dsk->tx_asked)
+	if (dsk->tx.asked)
 		return;
-	dsk->tx_asked = dblp_tx_wants(dsk);
-	if (dsk->tx_asked)
+	dsk->tx.asked = dblp_tx_wants(dsk);
+	if (dsk->tx.asked)
 		dblp_ctl_add(dsk, DBLP_FRAME_PING);
 }
 
@@ -152,37 +156,37 @@ static void dblp_tell_blocked(struct dblp_sock *dsk)
  */
 static bool dblp_awaits_peer(const struct dblp_sock *dsk)
 {
-	return !list_empty(&dsk->tx_msgs) && !dsk->pace_at;
+	return !list_empty(&dsk->tx.msgs) && !dsk->due.pace;
 }
 
 /* Time for which the peer was silent when the last packet was sent, in ns */
 static u64 dblp_silence(const struct dblp_sock *dsk)
 {
-	u64 heard = dblp_last_heard(dsk);
+	u64 received = dblp_last_received(dsk);
 
-	return dsk->last_sent - min(dsk->last_sent, heard);
+	return dsk->tx.last_sent - min(dsk->tx.last_sent, received);
 }
 
 static void dblp_set_pto(struct dblp_sock *dsk)
 {
-	u64 end = dsk->progress + dblp_patience(dsk), pto;
+	u64 end = dsk->tx.progress + dblp_user_timeout(dsk), pto;
 
-	dsk->pto_at = 0;
-	dsk->keepalive_at = 0;
+	dsk->due.pto = 0;
+	dsk->due.keepalive = 0;
 	if (dsk->sent.loss_time)
 		return;
 	if (!dsk->sent.inflight_pkts) {
 		dblp_ring_idle(dsk);
 		if (dblp_awaits_peer(dsk))
-			dsk->pto_at = dsk->last_sent + DBLP_PERSIST_NS;
+			dsk->due.pto = dsk->tx.last_sent + DBLP_PERSIST_NS;
 		else
 			dblp_keepalive_set(dsk);
 		return;
 	}
 	pto = dblp_cc_pto(&dsk->cc, &dsk->rtt, DBLP_ACK_DELAY_NS,
-			  dsk->pto_count, dblp_silence(dsk));
+			  dsk->tx.pto_count, dblp_silence(dsk));
 	/* The last probe timeout expires together with the user timeout */
-	dsk->pto_at = min(dsk->last_sent + pto, end);
+	dsk->due.pto = min(dsk->tx.last_sent + pto, end);
 }
 
 /*
@@ -198,13 +202,13 @@ static void dblp_retry(struct dblp_sock *dsk, u64 now)
 		dsk->stuck_since = 0;
 		return;
 	}
-	if (!dblp_ctl_waits(dsk) && list_empty(&dsk->tx_msgs))
+	if (!dblp_ctl_waits(dsk) && list_empty(&dsk->tx.msgs))
 		return;
 	if (!dsk->stuck_since)
 		dsk->stuck_since = now;
-	end = dsk->stuck_since + dblp_patience(dsk);
-	dsk->pace_at = min(end, now + dblp_backoff(DBLP_RETRY_NS,
-						   now - dsk->stuck_since));
+	end = dsk->stuck_since + dblp_user_timeout(dsk);
+	dsk->due.pace = min(end, now + dblp_backoff(DBLP_RETRY_NS,
+						    now - dsk->stuck_since));
 	if (now < end)
 		return;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
@@ -219,7 +223,7 @@ static void dblp_retry(struct dblp_sock *dsk, u64 now)
 static bool dblp_may_try_ports(const struct dblp_sock *dsk)
 {
 	return dsk->sent.n_ports > 1 &&
-	       (dsk->sent.inflight || dsk->ack_pending);
+	       (dsk->sent.inflight || dsk->acks.pending);
 }
 
 /*
@@ -228,8 +232,8 @@ static bool dblp_may_try_ports(const struct dblp_sock *dsk)
  */
 static bool dblp_has_work(const struct dblp_sock *dsk)
 {
-	return dsk->tx_cur || dblp_ctl_waits(dsk) ||
-	       !list_empty(&dsk->tx_lost) || !dsk->pmtu.max ||
+	return dsk->tx.cur || dblp_ctl_waits(dsk) ||
+	       !list_empty(&dsk->tx.lost) || !dsk->pmtu.max ||
 	       (dsk->sent.inflight && !dblp_pmtu_known(&dsk->pmtu)) ||
 	       dblp_may_try_ports(dsk);
 }
@@ -276,7 +280,7 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 		dblp_sent_skip(&dsk->sent, get_random_u32());
 	out.ahead = dblp_pace_ahead(dsk);
 	out.mss = dblp_mss(dsk, &out.dst);
-	dblp_tell_blocked(dsk);
+	dblp_ask_credit(dsk);
 	/* Starting a cancelled message in dblp_push_data() queues its CANCEL */
 	if (!out.dst || !dblp_push_ctl(dsk, &out) ||
 	    !dblp_push_data(dsk, &out) || !dblp_push_ctl(dsk, &out))
@@ -294,16 +298,16 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 {
 	u64 at = now + DBLP_ACK_DELAY_NS;
 
-	if (!dsk->ack_pending && !dsk->ack_now)
+	if (!dsk->acks.pending && !dsk->acks.now)
 		return;
-	if (dsk->ack_pending >= DBLP_ACK_EVERY)
+	if (dsk->acks.pending >= DBLP_ACK_EVERY)
 		at = dsk->counts.pkts_received > DBLP_ACK_QUICKLY ?
-		     dsk->acked_at + DBLP_ACK_SPACE_NS : now;
-	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY_FAST ||
+		     dsk->acks.sent_at + DBLP_ACK_SPACE_NS : now;
+	if (dsk->acks.now || dsk->acks.pending >= DBLP_ACK_EVERY_FAST ||
 	    at <= now)
 		dblp_send_ack(dsk, now);
-	else if (!dsk->ack_at || dsk->ack_at > at)
-		dsk->ack_at = at;
+	else if (!dsk->due.ack || dsk->due.ack > at)
+		dsk->due.ack = at;
 }
 
 /*
@@ -319,10 +323,10 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
  * Messages are processed in order, and none twice for the same reason.
  */
 
-/* Called after @work_at; the steps set it again if work remains */
+/* Called after @due.work; the steps set it again if work remains */
 static void dblp_work(struct dblp_sock *dsk, u64 now)
 {
-	dsk->work_at = 0;
+	dsk->due.work = 0;
 	dblp_rx_deliver(dsk, DBLP_STEPS);
 	dblp_rx_judge_some(dsk, now);
 	dblp_tx_recount_some(dsk);
@@ -343,14 +347,14 @@ void dblp_push(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
-	if (dsk->work_at && now >= dsk->work_at)
+	if (dsk->due.work && now >= dsk->due.work)
 		dblp_work(dsk, now);
 	if (dsk->end_reason)
 		return;
 	dblp_cap_rate(dsk);
-	dsk->pace_late = dblp_pace_late(dsk, now);
-	dsk->pace_at = 0;
-	WRITE_ONCE(dsk->tsq_max, 0);
+	dsk->pace.late = dblp_pace_late(dsk, now);
+	dsk->due.pace = 0;
+	WRITE_ONCE(dsk->tsq.max, 0);
 	if (dblp_push_all(dsk, now))
 		dsk->stuck_since = 0;
 	else
@@ -419,21 +423,21 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 
 	sock_owned_by_me(&dsk->sk);
 	/* Also if sending fails: otherwise the next probe is due at once */
-	dsk->last_sent = now;
+	dsk->tx.last_sent = now;
 	out.mss = dblp_mss(dsk, &out.dst);
 	if (!out.dst)
 		return;
 	if (dblp_ring_room(dsk, DBLP_PROBE_PKTS) < DBLP_PROBE_PKTS)
 		dblp_lose_oldest(dsk, DBLP_PROBE_PKTS);
 	if (dblp_probe_seg(dsk, &out, &from) &&
-	    dblp_cc_probes(&dsk->cc, &dsk->rtt, dsk->pto_count) > 1)
+	    dblp_cc_probes(&dsk->cc, &dsk->rtt, dsk->tx.pto_count) > 1)
 		dblp_probe_seg(dsk, &out, &from);
 	if (dsk->sent.next == next && !dblp_ctl_owed(dsk))
 		dblp_ctl_add(dsk, DBLP_FRAME_PING);
 	/* Alternate the ranks, because CLOSE frames alone may fill a packet */
 	if (!dblp_ctl_owed(dsk) ||
-	    !dblp_send_ctl(dsk, &out, dsk->pto_count & 1))
+	    !dblp_send_ctl(dsk, &out, dsk->tx.pto_count & 1))
 		return;
 	if (dsk->sent.next == next + 1)
-		dblp_send_ctl(dsk, &out, !(dsk->pto_count & 1));
+		dblp_send_ctl(dsk, &out, !(dsk->tx.pto_count & 1));
 }

@@ -71,9 +71,9 @@ static u32 dblp_ack_port(struct dblp_sock *dsk)
 	if (s->n_ports == 1)
 		return 0;
 	for (i = 0; i < s->n_ports; i++) {
-		dsk->ack_port = (dsk->ack_port + 1) % s->n_ports;
-		if (!dblp_port_dead(&s->ports[dsk->ack_port]))
-			return dsk->ack_port;
+		dsk->acks.port = (dsk->acks.port + 1) % s->n_ports;
+		if (!dblp_port_dead(&s->ports[dsk->acks.port]))
+			return dsk->acks.port;
 	}
 	return 0;
 }
@@ -89,7 +89,7 @@ static u32 dblp_data_port(struct dblp_sock *dsk, u32 len)
 	if (s->n_ports == 1)
 		return 0;
 	return dblp_port_next(s, len, dsk->cc.cwnd, dsk->rtt.srtt,
-			      dsk->pto_count);
+			      dsk->tx.pto_count);
 }
 
 /**
@@ -143,8 +143,8 @@ void dblp_send_rst(struct dblp_sock *dsk, u32 reason)
 static void dblp_note_sent(struct dblp_sock *dsk, u32 n, u64 now)
 {
 	if (!dsk->sent.inflight_pkts)
-		dsk->progress = now;
-	dsk->last_sent = now;
+		dsk->tx.progress = now;
+	dsk->tx.last_sent = now;
 	dsk->counts.pkts_sent += n;
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSENT, n);
 }
@@ -153,8 +153,8 @@ static void dblp_note_paced(struct dblp_sock *dsk, u32 wire_bytes, u64 now)
 {
 	if (!dsk->cc.pacing_rate)
 		return;
-	dsk->pace_next = dblp_pace_next(dsk->pace_next, now, wire_bytes,
-					dsk->cc.pacing_rate, &dsk->pace_late);
+	dsk->pace.next = dblp_pace_next(dsk->pace.next, now, wire_bytes,
+					dsk->cc.pacing_rate, &dsk->pace.late);
 }
 
 /*
@@ -245,7 +245,7 @@ static void dblp_commit(struct dblp_sock *dsk, struct dblp_out *out,
 	struct sk_buff *skb = out->skb;
 	u64 pn = dsk->sent.next;
 	u32 priority = 0;
-	u8 tos = dsk->tos;
+	u8 tos = dsk->opt.tos;
 
 	if (out->type == DBLP_PKT_DATA) {
 		tos = dblp_path_data_tos(dsk, out->n);
@@ -268,7 +268,7 @@ static void dblp_commit(struct dblp_sock *dsk, struct dblp_out *out,
 		priority = DBLP_CTL_PRIORITY;
 	}
 	if (dblp_xmit(dsk, skb, out->dst, pkt->port, tos, priority) > 0)
-		dsk->refused = 1;
+		dsk->tx.queue_full = 1;
 }
 
 /*
@@ -396,7 +396,7 @@ static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 		next = dblp_put_meta(msg, p, end);
 		p = next ?: p;
 	}
-	if (dsk->ack_pending)
+	if (dsk->acks.pending)
 		p = dblp_put_ack_frames(dsk, p, end, now);
 	return p - out;
 }
@@ -461,7 +461,7 @@ static bool dblp_headers_in_place(const struct dblp_sock *dsk,
 				  const struct dblp_out *out)
 {
 	return !out->again && !out->msg->small &&
-	       (out->n > 1 || !dsk->ack_pending);
+	       (out->n > 1 || !dsk->acks.pending);
 }
 
 static void dblp_begin_in_place(struct dblp_sock *dsk, struct dblp_out *out,

@@ -92,6 +92,27 @@ static void dblp_path_hop4(struct dblp_path *path, const struct rtable *rt)
 	path->ifindex = dblp_dst_ifindex(&rt->dst);
 }
 
+/*
+ * As for bound UDP sockets, only routes by the device of the flow count.
+ * ip6_dst_lookup_flow() ignores the device of a flow with a source address,
+ * unless it gets a bound socket of IPv6.
+ */
+static struct dst_entry *dblp_route6(struct net *net, struct flowi6 *fl)
+{
+	struct dst_entry *dst;
+	int err;
+
+	if (!fl->flowi6_oif || ipv6_addr_any(&fl->saddr))
+		return ip6_dst_lookup_flow(net, NULL, fl, NULL);
+	dst = ip6_route_output_flags(net, NULL, fl, RT6_LOOKUP_F_IFACE);
+	err = dst->error;
+	if (err) {
+		dst_release(dst);
+		return ERR_PTR(err);
+	}
+	return xfrm_lookup_route(net, dst, flowi6_to_flowi(fl), NULL, 0);
+}
+
 /**
  * dblp_route() - look up a route
  * @net: namespace
@@ -121,7 +142,7 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
 
 	if (!ipv6_mod_enabled())
 		return ERR_PTR(-EAFNOSUPPORT);
-	dst = ip6_dst_lookup_flow(net, NULL, &fl.u.ip6, NULL);
+	dst = dblp_route6(net, &fl.u.ip6);
 	if (IS_ERR(dst))
 		return dst;
 	path->fl.u.ip6.saddr = fl.u.ip6.saddr;
@@ -456,7 +477,7 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 	if (meta)
 		room -= DBLP_META_LEN;
 	room -= dblp_auth_len(dsk);
-	return rounddown(room, dsk->element);
+	return rounddown(room, dsk->opt.element);
 }
 
 /**
@@ -469,10 +490,10 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (!dsk->ect || !dsk->cc.ops->ecn || !dblp_ecn_marks(&dsk->ecn))
-		return dsk->tos;
+	if (!dsk->opt.ect || !dsk->cc.ops->ecn || !dblp_ecn_marks(&dsk->ecn))
+		return dsk->opt.tos;
 	dblp_ecn_sent(&dsk->ecn, n);
-	return dsk->tos | INET_ECN_ECT_0;
+	return dsk->opt.tos | INET_ECN_ECT_0;
 }
 
 /* Count a path on which ECN has failed; @before: previous state */
@@ -513,8 +534,8 @@ static void dblp_path_acked_one(struct dblp_sock *dsk,
 				const struct dblp_sent_pkt *pkt, u64 now)
 {
 	if (pkt->probe) {
-		dsk->pto_count = 0;
-		dsk->progress = now;
+		dsk->tx.pto_count = 0;
+		dsk->tx.progress = now;
 	}
 	if (dblp_tries_port(pkt))
 		return;
@@ -580,10 +601,10 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 void dblp_path_timeout(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	dblp_pmtu_timeout(&dsk->pmtu, dsk->pto_count + 1);
-	dblp_ecn_timeout(&dsk->ecn, dsk->pto_count + 1);
+	dblp_pmtu_timeout(&dsk->pmtu, dsk->tx.pto_count + 1);
+	dblp_ecn_timeout(&dsk->ecn, dsk->tx.pto_count + 1);
 	/* Rehash from the second timeout on: one may be a loss burst */
-	if (dsk->pto_count && sk_rethink_txhash(&dsk->sk))
+	if (dsk->tx.pto_count && sk_rethink_txhash(&dsk->sk))
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_REHASH);
 }
 

@@ -30,6 +30,7 @@ void dblp_defaults_init(struct dblp_defaults *d)
 	d->cap = DBLP_INHERIT;
 	d->user_timeout_ms = DBLP_USER_TIMEOUT_MS;
 	d->keepalive_ms = DBLP_KEEPALIVE_MS;
+	d->gso = 1;
 }
 
 /** dblp_defaults_read() - read the defaults of new sockets */
@@ -39,6 +40,7 @@ void dblp_defaults_read(struct dblp_config *c, struct dblp_defaults *d)
 	d->cap = READ_ONCE(c->defaults.cap);
 	d->user_timeout_ms = READ_ONCE(c->defaults.user_timeout_ms);
 	d->keepalive_ms = READ_ONCE(c->defaults.keepalive_ms);
+	d->gso = READ_ONCE(c->defaults.gso);
 }
 
 /** dblp_defaults_write() - set the defaults of new sockets, with @lock held */
@@ -49,6 +51,7 @@ void dblp_defaults_write(struct dblp_config *c, const struct dblp_defaults *d)
 	WRITE_ONCE(c->defaults.cap, d->cap);
 	WRITE_ONCE(c->defaults.user_timeout_ms, d->user_timeout_ms);
 	WRITE_ONCE(c->defaults.keepalive_ms, d->keepalive_ms);
+	WRITE_ONCE(c->defaults.gso, d->gso);
 	c->defaults_generation++;
 }
 
@@ -98,11 +101,11 @@ void dblp_drop_phase(struct dblp_sock *dsk)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 
-	if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
+	if (!(dsk->conf.own & DBLP_OWN(DBLP_PHASE)))
 		return;
-	dsk->own &= ~DBLP_OWN(DBLP_PHASE);
-	if (dsk->phase)
-		atomic_dec(&c->users[dsk->phase]);
+	dsk->conf.own &= ~DBLP_OWN(DBLP_PHASE);
+	if (dsk->opt.phase)
+		atomic_dec(&c->users[dsk->opt.phase]);
 }
 
 /**
@@ -115,11 +118,11 @@ void dblp_choose_phase(struct dblp_sock *dsk, u8 id)
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 
 	dblp_drop_phase(dsk);
-	if (dsk->phase != id)
-		trace_dblp_phase_changed(sock_net(&dsk->sk), dsk, dsk->job,
-					 dsk->phase, id);
-	dsk->phase = id;
-	dsk->own |= DBLP_OWN(DBLP_PHASE);
+	if (dsk->opt.phase != id)
+		trace_dblp_phase_changed(sock_net(&dsk->sk), dsk, dsk->conf.job,
+					 dsk->opt.phase, id);
+	dsk->opt.phase = id;
+	dsk->conf.own |= DBLP_OWN(DBLP_PHASE);
 	if (id)
 		atomic_inc(&c->users[id]);
 }
@@ -356,16 +359,16 @@ void dblp_enter_job(struct dblp_sock *dsk, struct dblp_job *job)
 
 	sock_owned_by_me(&dsk->sk);
 	refcount_inc(&job->refs);
-	dsk->job = job;
+	dsk->conf.job = job;
 	spin_lock_bh(&job->lock);
 	for (at = &job->socks.rb_node; *at;) {
 		parent = *at;
-		other = rb_entry(parent, struct dblp_sock, job_node);
+		other = rb_entry(parent, struct dblp_sock, conf.job_node);
 		at = dsk->id < other->id ? &parent->rb_left :
 					   &parent->rb_right;
 	}
-	rb_link_node(&dsk->job_node, parent, at);
-	rb_insert_color(&dsk->job_node, &job->socks);
+	rb_link_node(&dsk->conf.job_node, parent, at);
+	rb_insert_color(&dsk->conf.job_node, &job->socks);
 	WRITE_ONCE(job->n_socks, job->n_socks + 1);
 	spin_unlock_bh(&job->lock);
 }
@@ -376,13 +379,13 @@ void dblp_enter_job(struct dblp_sock *dsk, struct dblp_job *job)
  */
 void dblp_leave_job(struct dblp_sock *dsk)
 {
-	struct dblp_job *job = dsk->job;
+	struct dblp_job *job = dsk->conf.job;
 
 	if (!job)
 		return;
-	dsk->job = NULL;
+	dsk->conf.job = NULL;
 	spin_lock_bh(&job->lock);
-	rb_erase(&dsk->job_node, &job->socks);
+	rb_erase(&dsk->conf.job_node, &job->socks);
 	WRITE_ONCE(job->n_socks, job->n_socks - 1);
 	spin_unlock_bh(&job->lock);
 	dblp_job_put(job);
@@ -399,7 +402,7 @@ void dblp_leave_job(struct dblp_sock *dsk)
  */
 void dblp_job_account(struct dblp_sock *dsk, u8 phase, u32 len, u32 missing)
 {
-	struct dblp_job *job = dsk->job;
+	struct dblp_job *job = dsk->conf.job;
 
 	sock_owned_by_me(&dsk->sk);
 	if (!job)

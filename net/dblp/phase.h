@@ -17,7 +17,6 @@
 
 struct dblp_cc_ops;
 struct dblp_sock;
-struct dblp_tx_msg;
 struct net;
 
 /* Numbers of the initial phases of a namespace */
@@ -48,6 +47,8 @@ struct dblp_phase {
  * @cap: DBLP_BUDGET_CAP, ppm, or DBLP_INHERIT if it is not set
  * @user_timeout_ms: DBLP_USER_TIMEOUT
  * @keepalive_ms: DBLP_KEEPALIVE
+ * @gso: 1 if packets may form trains, else 0; not copied to sockets, which read
+ *	it for each train
  *
  * The fields are independent, so they need not be read consistently.
  */
@@ -56,6 +57,7 @@ struct dblp_defaults {
 	u32				cap;
 	u32				user_timeout_ms;
 	u32				keepalive_ms;
+	u32				gso;
 };
 
 /**
@@ -107,22 +109,5 @@ int dblp_phase_delete(struct net *net, u32 id);
 void dblp_drop_phase(struct dblp_sock *dsk);
 void dblp_choose_phase(struct dblp_sock *dsk, u8 id);
 void dblp_leave_config(struct dblp_sock *dsk);
-
-/* config.c: settings in force for a socket */
-void dblp_tx_refresh_budget(const struct dblp_sock *dsk,
-			    struct dblp_tx_msg *msg);
-void dblp_apply_config(struct dblp_sock *dsk);
-void dblp_settle_config(struct dblp_sock *dsk);
-void dblp_set_own(struct dblp_sock *dsk, int option, u32 val);
-int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
-			const u32 *job_id);
-void dblp_inherit_config(struct dblp_sock *child,
-			 const struct dblp_sock *listener);
-void dblp_config_push(struct net *net);
-bool dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p);
-void dblp_job_push(struct dblp_job *job);
-bool dblp_job_set(struct net *net, struct dblp_job *job,
-		  const struct dblp_job_conf *conf);
-int dblp_job_norm(struct dblp_sock *dsk, u64 norm);
 
 #endif /* _NET_DBLP_PHASE_H */

@@ -17,11 +17,11 @@ static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 	struct dblp_tx_msg *msg;
 
 	lock_sock(sk);
-	msg = list_first_entry_or_null(&dsk->tx_reports, struct dblp_tx_msg,
+	msg = list_first_entry_or_null(&dsk->tx.reports, struct dblp_tx_msg,
 				       list);
 	if (msg) {
 		list_del_init(&msg->list);
-		WRITE_ONCE(dsk->tx_n_reports, dsk->tx_n_reports - 1);
+		WRITE_ONCE(dsk->tx.n_reports, dsk->tx.n_reports - 1);
 		dblp_write_space(dsk);
 	}
 	release_sock(sk);
@@ -43,7 +43,7 @@ static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 	m->msg_flags |= MSG_ERRQUEUE;
 
 	lock_sock(sk);
-	swap(dsk->tx_reported, msg);
+	swap(dsk->tx.reported, msg);
 	dblp_tx_free(dsk, msg);
 	release_sock(sk);
 	return 0;
@@ -55,18 +55,18 @@ static void dblp_take_whole(struct dblp_sock *dsk)
 	struct dblp_rx_msg *msg;
 
 	do {
-		msg = list_first_entry(&dsk->rx_ready, struct dblp_rx_msg,
+		msg = list_first_entry(&dsk->rx.ready, struct dblp_rx_msg,
 				       list);
-		list_move_tail(&msg->list, &dsk->rx_taken);
+		list_move_tail(&msg->list, &dsk->rx.taken);
 	} while (msg->offset + msg->len < msg->total);
 }
 
 /* Put the message back. If the mode has changed meanwhile, it can be placed */
 static void dblp_untake_whole(struct dblp_sock *dsk)
 {
-	list_splice_init(&dsk->rx_taken, &dsk->rx_ready);
-	if (dsk->placement)
-		dblp_place_arrived(dsk);
+	list_splice_init(&dsk->rx.taken, &dsk->rx.ready);
+	if (dsk->opt.placement)
+		dblp_place_wake(dsk);
 }
 
 static int dblp_copy_pieces(const struct list_head *pieces, struct msghdr *m,
@@ -97,10 +97,10 @@ static int dblp_copy_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	u32 fill;
 	int err;
 
-	dblp_settle_config(dsk);
-	fill = dsk->fill;
+	dblp_refresh_config(dsk);
+	fill = dsk->opt.fill;
 	dblp_copy_begin(dsk);
-	err = dblp_copy_pieces(&dsk->rx_taken, m, fill);
+	err = dblp_copy_pieces(&dsk->rx.taken, m, fill);
 	if (!err) {
 		iov_iter_advance(&m->msg_iter, min_t(size_t, len, size));
 		m->msg_flags |= len > size ? MSG_TRUNC : 0;
@@ -109,14 +109,23 @@ static int dblp_copy_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	return err;
 }
 
+/* Account for a message that is read to its end */
+static void dblp_count_read(struct dblp_sock *dsk,
+			    const struct list_head *pieces)
+{
+	dsk->rx.n_readable--;
+	dsk->rx.unread -= list_first_entry(pieces, struct dblp_rx_msg,
+					   list)->total;
+}
+
 static void dblp_consume_whole(struct dblp_sock *dsk)
 {
 	struct dblp_rx_msg *msg;
 
-	list_for_each_entry(msg, &dsk->rx_taken, list)
+	list_for_each_entry(msg, &dsk->rx.taken, list)
 		dblp_rx_consume(dsk, msg);
-	dsk->rx_whole--;
-	dblp_rx_was_read(dsk, &dsk->rx_taken);
+	dblp_count_read(dsk, &dsk->rx.taken);
+	dblp_rx_was_read(dsk, &dsk->rx.taken);
 	if (dblp_rx_offer(dsk))
 		dblp_flush(dsk);
 }
@@ -129,9 +138,9 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	u32 len;
 
 	dblp_take_whole(dsk);
-	len = list_first_entry(&dsk->rx_taken, struct dblp_rx_msg, list)->total;
+	len = list_first_entry(&dsk->rx.taken, struct dblp_rx_msg, list)->total;
 	/* A cancelled message is read as an error */
-	if (!dblp_rx_cancelled(&dsk->rx_taken)) {
+	if (!dblp_rx_cancelled(&dsk->rx.taken)) {
 		err = dblp_copy_whole(dsk, m, size, len);
 		keep |= err < 0;
 	}
@@ -150,7 +159,7 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
  * buffer need not hold a complete message.
  *
  * Segments are taken off the message with the socket locked, copied without the
- * lock, and put back if copying fails. Meanwhile @rx_reader excludes other
+ * lock, and put back if copying fails. Meanwhile @rx.reader excludes other
  * readers, and references keep the messages allocated. Closed pieces without
  * segments are taken, too: their holes are filled, and their credit is returned
  * to the peer.
@@ -214,6 +223,13 @@ u64 dblp_place_bytes(struct dblp_sock *dsk)
 				sum += dblp_rx_run_bytes(msg, &cb->run[i]);
 		}
 	return sum;
+}
+
+/** dblp_unread_bytes() - bytes of all messages that recvmsg() could return now */
+u64 dblp_unread_bytes(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	return dsk->opt.placement ? dblp_place_bytes(dsk) : dsk->rx.unread;
 }
 
 /* Number of ranges in a buffer. Takes up to @most ranges of a zero map */
@@ -286,7 +302,7 @@ static void dblp_place_take(struct dblp_sock *dsk, struct dblp_place *p)
 	struct dblp_rx_msg *msg, *tmp;
 
 	dblp_place_take_parts(dsk, p);
-	list_for_each_entry_safe(msg, tmp, &dsk->rx_ready, list) {
+	list_for_each_entry_safe(msg, tmp, &dsk->rx.ready, list) {
 		if (!skb_queue_empty(&msg->skbs) || msg == p->partial)
 			break;
 		list_move_tail(&msg->list, &p->done);
@@ -295,7 +311,7 @@ static void dblp_place_take(struct dblp_sock *dsk, struct dblp_place *p)
 			break;
 		}
 	}
-	dsk->rx_placeable = dblp_place_any(dsk);
+	dsk->rx.placeable = dblp_place_any(dsk);
 }
 
 static void dblp_place_put_parts(struct dblp_sock *dsk, struct dblp_place *p)
@@ -321,7 +337,7 @@ static void dblp_place_untake(struct dblp_sock *dsk, struct dblp_place *p)
 		skb_queue_splice_init(&msg->taken, &msg->skbs);
 	}
 	dblp_place_put_parts(dsk, p);
-	list_splice_init(&p->done, &dsk->rx_ready);
+	list_splice_init(&p->done, &dsk->rx.ready);
 	p->eor = false;
 }
 
@@ -459,10 +475,10 @@ static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
 	dblp_place_put_parts(dsk, p);
 	list_for_each_entry_safe(msg, tmp, &p->done, list) {
 		dblp_rx_consume(dsk, msg);
-		dsk->rx_placed = msg->offset + msg->len;
+		dsk->rx.placed = msg->offset + msg->len;
 		list_del_init(&msg->list);
 		if (msg->missing || !msg->offset)
-			list_add_tail(&msg->list, &dsk->rx_part);
+			list_add_tail(&msg->list, &dsk->rx.part);
 		else
 			dblp_rx_put(dsk, msg);
 	}
@@ -476,8 +492,8 @@ static int dblp_place_round(struct dblp_sock *dsk, struct dblp_place *p)
 	int err;
 	u8 fill;
 
-	dblp_settle_config(dsk);
-	fill = dsk->fill;
+	dblp_refresh_config(dsk);
+	fill = dsk->opt.fill;
 	dblp_place_take(dsk, p);
 	dblp_copy_begin(dsk);
 	err = dblp_place_copy(p, fill);
@@ -486,11 +502,11 @@ static int dblp_place_round(struct dblp_sock *dsk, struct dblp_place *p)
 		dblp_place_untake(dsk, p);
 	else
 		dblp_place_consume(dsk, p);
-	dblp_place_arrived(dsk);
+	dblp_place_wake(dsk);
 	return err;
 }
 
-static void dblp_place_tell(const struct dblp_place *p)
+static void dblp_place_report(const struct dblp_place *p)
 {
 	struct msghdr *m = p->m;
 
@@ -506,29 +522,29 @@ static void dblp_place_tell(const struct dblp_place *p)
 /* End a call before the end of the message */
 static void dblp_place_pause(struct dblp_sock *dsk, const struct dblp_place *p)
 {
-	dsk->rx_begun |= p->bytes > 0;
+	dsk->rx.begun |= p->bytes > 0;
 	dblp_copy_begin(dsk);
-	dblp_place_tell(p);
+	dblp_place_report(p);
 	dblp_copy_end(dsk);
 }
 
 /* Report the outcome of a message that is closed and placed */
 static int dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
 {
-	bool begun = dsk->rx_begun;
+	bool begun = dsk->rx.begun;
 	LIST_HEAD(pieces);
 	bool cancelled;
 
-	list_splice_init(&dsk->rx_part, &pieces);
+	list_splice_init(&dsk->rx.part, &pieces);
 	cancelled = dblp_rx_cancelled(&pieces);
-	dsk->rx_placed = 0;
-	dsk->rx_begun = false;
-	dsk->rx_whole--;
-	dblp_place_arrived(dsk);
+	dsk->rx.placed = 0;
+	dsk->rx.begun = false;
+	dblp_count_read(dsk, &pieces);
+	dblp_place_wake(dsk);
 	dblp_copy_begin(dsk);
 	/* If a single call placed the message, its loss map suffices */
 	if (begun)
-		dblp_place_tell(p);
+		dblp_place_report(p);
 	dblp_put_rcvinfo(p->m, &pieces);
 	p->m->msg_flags |= MSG_EOR;
 	dblp_copy_end(dsk);
@@ -587,12 +603,12 @@ static int dblp_recv_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	bool place;
 	int ret;
 
-	if (dsk->placement && (flags & MSG_PEEK))
+	if (dsk->opt.placement && (flags & MSG_PEEK))
 		return -EOPNOTSUPP;
 	dblp_ahead_init(&ahead, m, timeo && !(flags & MSG_PEEK));
 	ret = dblp_ahead_wait(dsk, &ahead, &timeo);
 	/* Another thread may have changed the mode during the wait */
-	place = dsk->placement;
+	place = dsk->opt.placement;
 	if (ret > 0 && !place)
 		ret = dblp_recv_whole(dsk, m, size, flags);
 	dblp_ahead_end(dsk, &ahead);

@@ -8,7 +8,7 @@
  *
  * Copied buffers stay with the message, marked by @copied. If the call ends
  * early, by a signal or a timeout, the next call copies all of the message.
- * While buffers are marked, @rx_reader excludes other readers.
+ * While buffers are marked, @rx.reader excludes other readers.
  *
  * Pieces are walked, and their buffers taken, as in placement mode: see recv.c.
  */
@@ -44,7 +44,7 @@ static void dblp_ahead_take_skbs(struct dblp_rx_msg *msg)
 
 static void dblp_ahead_take(struct dblp_sock *dsk, struct dblp_ahead *a)
 {
-	struct dblp_rx_msg *msg = dsk->rx_turn;
+	struct dblp_rx_msg *msg = dsk->rx.turn;
 	u32 base;
 
 	/* Even if an invalid offset prevents copying */
@@ -91,8 +91,8 @@ static int dblp_ahead_copy(struct dblp_sock *dsk, struct dblp_ahead *a)
 	list_for_each_entry(msg, &a->parts, place_node)
 		dblp_ahead_return_skbs(msg);
 	/* The mode may have changed while no buffers were in the queue */
-	if (dsk->placement)
-		dblp_place_arrived(dsk);
+	if (dsk->opt.placement)
+		dblp_place_wake(dsk);
 	return err;
 }
 

@@ -314,15 +314,15 @@ void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
 /* Is it the turn of another call? */
 static bool dblp_rx_blocked(const struct dblp_sock *dsk)
 {
-	return dsk->rx_reader && dsk->rx_reader != current;
+	return dsk->rx.reader && dsk->rx.reader != current;
 }
 
 /* Wake waiting readers. Pollers are not woken, because no data has arrived */
 static void dblp_wake_readers(struct dblp_sock *dsk)
 {
 	/* No barrier: readers enter the queue with the socket locked */
-	if (waitqueue_active(&dsk->rx_waiters))
-		wake_up_interruptible(&dsk->rx_waiters);
+	if (waitqueue_active(&dsk->rx.waiters))
+		wake_up_interruptible(&dsk->rx.waiters);
 }
 
 /**
@@ -333,8 +333,8 @@ void dblp_copy_begin(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	WARN_ON_ONCE(dblp_rx_blocked(dsk));
-	dsk->rx_reader = current;
-	dsk->rx_copying = true;
+	dsk->rx.reader = current;
+	dsk->rx.copying = true;
 	release_sock(&dsk->sk);
 }
 
@@ -342,7 +342,7 @@ void dblp_copy_begin(struct dblp_sock *dsk)
 void dblp_copy_end(struct dblp_sock *dsk)
 {
 	lock_sock(&dsk->sk);
-	dsk->rx_copying = false;
+	dsk->rx.copying = false;
 	dblp_wake_readers(dsk);
 }
 
@@ -350,15 +350,15 @@ void dblp_copy_end(struct dblp_sock *dsk)
 void dblp_rx_release(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->rx_reader != current)
+	if (dsk->rx.reader != current)
 		return;
-	dsk->rx_reader = NULL;
+	dsk->rx.reader = NULL;
 	dblp_wake_readers(dsk);
 	/* No other event would wake an edge-triggered poller */
-	if (dsk->rx_refused && dblp_readable(dsk) &&
+	if (dsk->rx.refused && dblp_readable(dsk) &&
 	    !sock_flag(&dsk->sk, SOCK_DEAD))
 		dsk->sk.sk_data_ready(&dsk->sk);
-	dsk->rx_refused = false;
+	dsk->rx.refused = false;
 }
 
 /*
@@ -372,15 +372,15 @@ static int dblp_wait_turn(struct dblp_sock *dsk, long *timeo)
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = &dsk->sk;
 
-	if (!*timeo && !dsk->rx_copying) {
-		dsk->rx_refused |= dblp_readable(dsk);
+	if (!*timeo && !dsk->rx.copying) {
+		dsk->rx.refused |= dblp_readable(dsk);
 		return -EAGAIN;
 	}
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
-	add_wait_queue(&dsk->rx_waiters, &wait);
+	add_wait_queue(&dsk->rx.waiters, &wait);
 	sk_wait_event(sk, &left, false, &wait);
-	remove_wait_queue(&dsk->rx_waiters, &wait);
+	remove_wait_queue(&dsk->rx.waiters, &wait);
 	*timeo = *timeo ? left : 0;
 	return 0;
 }
@@ -391,7 +391,8 @@ static bool dblp_may_read(const struct dblp_sock *dsk,
 	if (dblp_rx_blocked(dsk))
 		return false;
 	return dblp_readable(dsk) ||
-	       (ahead && ahead->may && !dsk->placement && dblp_ahead_due(dsk));
+	       (ahead && ahead->may && !dsk->opt.placement &&
+		dblp_ahead_due(dsk));
 }
 
 /**
@@ -441,7 +442,7 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
 			err = sock_intr_errno(*timeo);
 		if (err)
 			break;
-		dsk->rx_ahead |= ahead && ahead->may;
+		dsk->rx.ahead |= ahead && ahead->may;
 		/* Each event that ends the loop wakes us: no condition here */
 		sk_wait_event(sk, timeo, false, &wait);
 	}
@@ -452,11 +453,24 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
 /**
  * dblp_rx_was_read() - keep the loss map of a message that was read
  * @dsk: socket
- * @pieces: consumed pieces, kept for DBLP_LOSSMAP until the next read
+ * @pieces: consumed pieces, at least the first; if bytes are missing, they are
+ *	kept for DBLP_LOSSMAP until the next read, else freed
  */
 void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces)
 {
+	const struct dblp_rx_msg *msg;
+	bool missing = false;
+
 	sock_owned_by_me(&dsk->sk);
-	dblp_rx_put_list(dsk, &dsk->rx_last);
-	list_splice_init(pieces, &dsk->rx_last);
+	list_for_each_entry(msg, pieces, list)
+		missing |= msg->reason != DBLP_REASON_COMPLETE;
+	msg = list_first_entry(pieces, struct dblp_rx_msg, list);
+	dsk->rx.last_tag = msg->tag;
+	dsk->rx.last_number = msg->number;
+	dsk->rx.any_read = true;
+	dblp_rx_put_list(dsk, &dsk->rx.last);
+	if (missing)
+		list_splice_init(pieces, &dsk->rx.last);
+	else
+		dblp_rx_put_list(dsk, pieces);
 }

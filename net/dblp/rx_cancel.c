@@ -40,7 +40,7 @@ static int dblp_rx_open_cancelled(struct dblp_sock *dsk,
 	if (f->cancel.started)
 		return 0;
 	(*msg)->bare = 1;
-	dsk->rx_opened -= d.msg_len;
+	dsk->rx.opened -= d.msg_len;
 	return 0;
 }
 
@@ -94,7 +94,7 @@ int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 	int err;
 
 	sock_owned_by_me(&dsk->sk);
-	if (dblp_before(id, dsk->rx_next)) {
+	if (dblp_before(id, dsk->rx.next)) {
 		dblp_ctl_late(dsk, id, pn);
 		return 0;
 	}

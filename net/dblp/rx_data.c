@@ -98,13 +98,13 @@ static size_t dblp_rx_truesize(const struct sk_buff *skb, struct page **last)
 }
 
 /**
- * dblp_rx_weigh() - compute the memory that the buffer of a train holds
+ * dblp_rx_measure() - compute the memory that the buffer of a train holds
  * @t: train; @truesize, @page_first and @page_last are set
  *
  * Return: false if this exceeds the limit of any message for the train. Then
  * the caller must copy the buffer.
  */
-bool dblp_rx_weigh(struct dblp_train *t)
+bool dblp_rx_measure(struct dblp_train *t)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(t->skb);
 	size_t size;
@@ -318,11 +318,11 @@ static u64 dblp_rx_batch_most(const struct dblp_rx_msg *msg, u32 more)
 }
 
 /**
- * dblp_rx_settle() - decide whether a message holds or copies its buffers
+ * dblp_rx_train_done() - decide whether a message holds or copies its buffers
  * @dsk: socket
  * @t: train; the current message takes no more packets of it
  */
-void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
+void dblp_rx_train_done(struct dblp_sock *dsk, struct dblp_train *t)
 {
 	struct dblp_rx_msg *msg = t->msg;
 	u32 more = 0;
@@ -375,7 +375,7 @@ static struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk,
 	u32 shared = 0;
 
 	if (t->msg != msg) {
-		dblp_rx_settle(dsk, t);
+		dblp_rx_train_done(dsk, t);
 		t->msg = msg;
 		msg->refs++;
 	}
@@ -597,10 +597,10 @@ static bool dblp_rx_take(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 		return false;
 	msg->missing -= bytes;
 	if (!dblp_rx_try_close(dsk, msg)) {
-		if (dsk->placement)
-			dblp_place_arrived(dsk);
-		else if (dsk->rx_ahead)
-			dblp_ahead_arrived(dsk);
+		if (dsk->opt.placement)
+			dblp_place_wake(dsk);
+		else if (dsk->rx.ahead)
+			dblp_ahead_wake(dsk);
 		return true;
 	}
 	msg->missing += bytes;
@@ -625,8 +625,8 @@ static void dblp_rx_deadline(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		before = dblp_rx_find(dsk, msg->id - 1);
 		if (before)
 			msg->deadline_at = before->deadline_at;
-		else if (msg->id == dsk->rx_next)
-			msg->deadline_at = dsk->rx_deadline_at;
+		else if (msg->id == dsk->rx.next)
+			msg->deadline_at = dsk->rx.deadline_at;
 	}
 	if (!msg->deadline_at)
 		msg->deadline_at = ktime_get_ns() +
@@ -642,7 +642,7 @@ static void dblp_rx_note_timing(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	if (!known)
 		dblp_rx_timing_segment(&msg->timing, bytes, now);
 	if (run->d.repair)
-		dblp_rx_timing_pass(&msg->timing, &dsk->early, run->pn, now);
+		dblp_rx_timing_pass(&msg->timing, &dsk->rx.early, run->pn, now);
 }
 
 /**
@@ -665,10 +665,10 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	int known;
 
 	sock_owned_by_me(&dsk->sk);
-	if (run->pn < dsk->early.pass_pn)
+	if (run->pn < dsk->rx.early.pass_pn)
 		dblp_rx_straggler(dsk, run->pn);
 	msg = dblp_rx_find(dsk, d->msg_id);
-	if (!msg && dblp_before(d->msg_id, dsk->rx_next)) {
+	if (!msg && dblp_before(d->msg_id, dsk->rx.next)) {
 		dblp_ctl_late(dsk, d->msg_id, run->pn + run->n - 1);
 		*why = DBLP_MIB_DROPLATE;
 		return 0;

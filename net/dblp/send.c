@@ -73,7 +73,6 @@ static int dblp_get_sndinfo(struct sock *sk, struct msghdr *m,
  * @len: bytes to send
  * @done: bytes queued so far
  * @short_of_memory: allocating or charging the next piece failed
- * @next: length of the next piece in bytes
  * @timeo: jiffies left to wait
  */
 struct dblp_send {
@@ -82,7 +81,6 @@ struct dblp_send {
 	size_t			len;
 	u32			done;
 	bool			short_of_memory;
-	u32			next;
 	long			timeo;
 };
 
@@ -91,11 +89,11 @@ static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			const struct dblp_sndinfo *info)
 {
 	struct dblp_phase phase = {
-		.policy = dsk->policy,
-		.budget = dsk->budget,
+		.policy = dsk->opt.policy,
+		.budget = dsk->opt.budget,
 	};
 
-	msg->phase = dsk->phase;
+	msg->phase = dsk->opt.phase;
 	if (info->flags & DBLP_SND_PHASE) {
 		if (!dblp_phase_get(sock_net(&dsk->sk), info->phase, &phase))
 			return -ENOENT;
@@ -110,26 +108,26 @@ static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 		msg->budget = 0;
 	msg->budget_most = msg->budget;
 	msg->deadline = info->flags & DBLP_SND_DEADLINE ? info->deadline :
-							  dsk->deadline;
+							  dsk->opt.deadline;
 	msg->tag = info->tag;
 	msg->critical = info->critical;
 	msg->meta = info->tag || info->critical || msg->deadline;
-	msg->notify = dsk->notify;
-	msg->auto_order = dsk->order == DBLP_ORDER_AUTO;
-	msg->shuffled = dsk->order == DBLP_ORDER_SHUFFLED ||
+	msg->notify = dsk->opt.notify;
+	msg->auto_order = dsk->opt.order == DBLP_ORDER_AUTO;
+	msg->shuffled = dsk->opt.order == DBLP_ORDER_SHUFFLED ||
 			(msg->auto_order && dblp_tx_forgivable(msg));
 	return 0;
 }
 
 /* Give a piece the settings that its message had at its start */
-static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
+static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_multi *multi)
 {
-	const struct dblp_tx_msg *all = &whole->msg;
+	const struct dblp_tx_msg *all = &multi->msg;
 
-	msg->whole = whole;
-	whole->refs++;
+	msg->multi = multi;
+	multi->refs++;
 	msg->number = all->number;
-	msg->offset = whole->taken;
+	msg->offset = multi->taken;
 	msg->total = all->total;
 	msg->policy = all->policy;
 	msg->budget = all->budget;
@@ -154,7 +152,7 @@ static int dblp_may_sendmsg(struct dblp_sock *dsk, const struct dblp_send *s)
 	struct sock *sk = &dsk->sk;
 
 	if (sk->sk_err)
-		return s->done && dsk->partial ? -EPIPE : sock_error(sk);
+		return s->done && dsk->opt.partial ? -EPIPE : sock_error(sk);
 	if (sk->sk_shutdown & SEND_SHUTDOWN)
 		return -EPIPE;
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
@@ -169,27 +167,27 @@ static int dblp_may_sendmsg(struct dblp_sock *dsk, const struct dblp_send *s)
 static bool dblp_may_split(const struct dblp_sock *dsk,
 			   const struct dblp_send *s)
 {
-	return dsk->partial || s->timeo == MAX_SCHEDULE_TIMEOUT;
+	return dsk->opt.partial || s->timeo == MAX_SCHEDULE_TIMEOUT;
 }
 
 /* Must this call send the rest of its message, as no later call may? */
 static bool dblp_must_end(const struct dblp_sock *dsk,
 			  const struct dblp_send *s)
 {
-	return s->done && dsk->tx_part && !dsk->partial;
+	return s->done && dsk->tx.part && !dsk->opt.partial;
 }
 
 /* May the call begin? If it continues a message, it must have all the rest */
 static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 {
-	const struct dblp_tx_whole *part = dsk->tx_part;
+	const struct dblp_tx_multi *part = dsk->tx.part;
 
 	if (part)
 		return s->len == part->msg.total - part->taken ? 0 : -EINVAL;
 	if (s->info.critical > s->len)
 		return -EINVAL;
-	if (s->len > dsk->peer_msg_max ||
-	    (s->len > dblp_whole_max(dsk) && !dblp_may_split(dsk, s)))
+	if (s->len > dsk->tx.len_max ||
+	    (s->len > dblp_single_max(dsk) && !dblp_may_split(dsk, s)))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -207,14 +205,14 @@ static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 static u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
 			  bool short_of_memory)
 {
-	u32 limit = dblp_whole_max(dsk), len;
+	u32 limit = dblp_single_max(dsk), len;
 
 	if (short_of_memory)
 		limit = min_t(u32, limit, DBLP_PIECE_MIN);
 	if (!offset && total <= limit)
 		return total;
 	len = min(max_t(u32, limit / 4, DBLP_PIECE_MIN), limit);
-	len = max(rounddown(len, dsk->element), dsk->element);
+	len = max(rounddown(len, dsk->opt.element), dsk->opt.element);
 	return min(len, total - offset);
 }
 
@@ -225,7 +223,7 @@ static u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
  */
 static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 {
-	const struct dblp_tx_whole *part = dsk->tx_part;
+	const struct dblp_tx_multi *part = dsk->tx.part;
 	bool little = s->short_of_memory || sk_under_memory_pressure(&dsk->sk);
 
 	if (part)
@@ -236,19 +234,18 @@ static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 	return dblp_piece_len(dsk, 0, s->len, little && s->timeo);
 }
 
-/* Called without the socket lock, too, so @tx_part may be freed at any time */
+/* Called without the socket lock, too, so @tx.part may be freed at any time */
 static bool dblp_send_room(const struct dblp_sock *dsk,
-			   const struct dblp_send *s)
+			   const struct dblp_send *s, u32 len)
 {
-	if (s->short_of_memory && READ_ONCE(dsk->refused_until))
+	if (s->short_of_memory && READ_ONCE(dsk->due.charge))
 		return false;
 	if (dblp_reports_full(dsk))
 		return false;
 	if (dblp_writable(dsk))
 		return true;
 	return !sk_under_memory_pressure(&dsk->sk) &&
-	       dsk->sk.sk_wmem_queued + s->next <=
-	       READ_ONCE(dsk->sk.sk_sndbuf);
+	       dsk->sk.sk_wmem_queued + len <= READ_ONCE(dsk->sk.sk_sndbuf);
 }
 
 /* Wake a killable sender, too: wakers wake interruptible tasks only */
@@ -262,7 +259,7 @@ static int dblp_send_woken(struct wait_queue_entry *wait, unsigned int mode,
  * Only a fatal signal interrupts the wait of a call that must send the rest of
  * its message.
  */
-static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
+static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s, u32 len,
 			   bool mine, struct wait_queue_entry *wait)
 {
 	unsigned int mode = dblp_must_end(dsk, s) ?
@@ -273,7 +270,7 @@ static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
 	release_sock(sk);
 	if (!READ_ONCE(sk->sk_err) &&
 	    !(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN) &&
-	    !((mine || !dsk->tx_busy) && dblp_send_room(dsk, s)))
+	    !((mine || !dsk->tx.busy) && dblp_send_room(dsk, s, len)))
 		left = wait_woken(wait, mode, left);
 	lock_sock(sk);
 	if (s->timeo != MAX_SCHEDULE_TIMEOUT)
@@ -282,22 +279,24 @@ static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
 
 /*
  * Wait until the next piece may be sent and has room. Before its first piece, a
- * call also waits until no other call is sending.
+ * call also waits until no other call is sending. Returns the bytes of the
+ * piece, or a negative errno.
  */
 static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 {
 	DEFINE_WAIT_FUNC(wait, dblp_send_woken);
 	struct sock *sk = &dsk->sk;
 	bool mine = s->done || s->short_of_memory;
-	int err;
+	int err, len;
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	for (;;) {
 		err = dblp_may_sendmsg(dsk, s);
-		if (!err && !mine && !dsk->tx_busy)
+		if (!err && !mine && !dsk->tx.busy)
 			err = dblp_may_begin(dsk, s);
-		s->next = dblp_next_len(dsk, s);
-		if (err || ((mine || !dsk->tx_busy) && dblp_send_room(dsk, s)))
+		len = dblp_next_len(dsk, s);
+		if (err || ((mine || !dsk->tx.busy) &&
+			    dblp_send_room(dsk, s, len)))
 			break;
 		dblp_no_space(dsk);
 		if (!s->timeo)
@@ -306,63 +305,63 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 			 fatal_signal_pending(current) :
 			 signal_pending(current))
 			err = sock_intr_errno(s->timeo);
-		if (!mine && dsk->tx_busy)
-			dsk->tx_wanted = 1;
+		if (!mine && dsk->tx.busy)
+			dsk->tx.wanted = 1;
 		if (err)
 			break;
-		dblp_wait_room(dsk, s, mine, &wait);
+		dblp_wait_room(dsk, s, len, mine, &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
-	return err;
+	return err ?: len;
 }
 
 /* Begin a message that is sent in pieces */
-static int dblp_begin_whole(struct dblp_sock *dsk, const struct dblp_send *s)
+static int dblp_begin_multi(struct dblp_sock *dsk, const struct dblp_send *s)
 {
-	struct dblp_tx_whole *whole;
+	struct dblp_tx_multi *multi;
 	int err;
 
-	whole = dblp_whole_alloc(dsk, s->len);
-	if (IS_ERR(whole))
-		return PTR_ERR(whole);
-	dblp_settle_config(dsk);
-	err = dblp_set_msg(dsk, &whole->msg, &s->info);
+	multi = dblp_multi_alloc(dsk, s->len);
+	if (IS_ERR(multi))
+		return PTR_ERR(multi);
+	dblp_refresh_config(dsk);
+	err = dblp_set_msg(dsk, &multi->msg, &s->info);
 	if (err) {
-		dblp_whole_put(dsk, whole);
+		dblp_multi_put(dsk, multi);
 		return err;
 	}
-	whole->msg.number = dsk->tx_next_number++;
-	WRITE_ONCE(dsk->tx_part, whole);
+	multi->msg.number = dsk->tx.next_number++;
+	WRITE_ONCE(dsk->tx.part, multi);
 	return 0;
 }
 
 /* End a message of which all pieces or none were queued */
-static void dblp_end_whole(struct dblp_sock *dsk)
+static void dblp_end_multi(struct dblp_sock *dsk)
 {
-	struct dblp_tx_whole *whole = dsk->tx_part;
+	struct dblp_tx_multi *multi = dsk->tx.part;
 
-	WRITE_ONCE(dsk->tx_part, NULL);
-	if (!whole->taken)
-		dsk->tx_next_number--;
-	dblp_whole_put(dsk, whole);
+	WRITE_ONCE(dsk->tx.part, NULL);
+	if (!multi->taken)
+		dsk->tx.next_number--;
+	dblp_multi_put(dsk, multi);
 }
 
 /* Make a message or piece with its options, cut for the current path MTU */
 static struct dblp_tx_msg *dblp_new_piece(struct dblp_sock *dsk,
-					  const struct dblp_send *s)
+					  const struct dblp_send *s, u32 len)
 {
 	struct dblp_tx_msg *msg;
 	int err = 0;
 
-	msg = dblp_tx_alloc(dsk, s->next);
+	msg = dblp_tx_alloc(dsk, len);
 	if (IS_ERR(msg))
 		return msg;
-	if (dsk->tx_part) {
-		dblp_set_piece(msg, dsk->tx_part);
+	if (dsk->tx.part) {
+		dblp_set_piece(msg, dsk->tx.part);
 	} else {
-		dblp_settle_config(dsk);
+		dblp_refresh_config(dsk);
 		err = dblp_set_msg(dsk, msg, &s->info);
-		msg->number = dsk->tx_next_number;
+		msg->number = dsk->tx.next_number;
 	}
 	if (!err)
 		err = dblp_tx_cut(dsk, msg) ?: dblp_txbuf_reserve(dsk, msg);
@@ -376,7 +375,7 @@ static struct dblp_tx_msg *dblp_new_piece(struct dblp_sock *dsk,
 static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 			    struct dblp_tx_msg *msg)
 {
-	struct dblp_tx_whole *whole = msg->whole;
+	struct dblp_tx_multi *multi = msg->multi;
 	int err;
 
 	dblp_tx_refresh_budget(dsk, msg);
@@ -384,12 +383,12 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 	if (err)
 		return err;
 	dblp_tx_queue(dsk, msg);
-	if (!whole)
-		dsk->tx_next_number++;
+	if (!multi)
+		dsk->tx.next_number++;
 	else
-		whole->taken += msg->len;
-	if (whole && whole->taken == whole->msg.total)
-		dblp_end_whole(dsk);
+		multi->taken += msg->len;
+	if (multi && multi->taken == multi->msg.total)
+		dblp_end_multi(dsk);
 	s->done += msg->len;
 	if (!dblp_writable(dsk))
 		dblp_no_space(dsk);
@@ -401,7 +400,7 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
  * Copy one piece from the user and queue it. It is charged first. The socket is
  * unlocked while user memory is read.
  */
-static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
+static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s, u32 len)
 {
 	struct iov_iter *from = &s->m->msg_iter;
 	size_t before = iov_iter_count(from);
@@ -410,7 +409,7 @@ static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
 	u32 trimmed = 0;
 	int err;
 
-	msg = dblp_new_piece(dsk, s);
+	msg = dblp_new_piece(dsk, s, len);
 	if (IS_ERR(msg))
 		return PTR_ERR(msg);
 	release_sock(sk);
@@ -439,31 +438,34 @@ static bool dblp_may_retry(struct dblp_sock *dsk, struct dblp_send *s, int err)
 {
 	s->short_of_memory = err == -ENOBUFS ||
 			     (err == -ENOMEM &&
-			      (dsk->tx_bytes || dblp_must_end(dsk, s)));
+			      (dsk->tx.bytes || dblp_must_end(dsk, s)));
 	if (!s->short_of_memory)
 		return !err;
 	dblp_tx_refused(dsk);
 	return true;
 }
 
-/* Send the message, or as many of its pieces as the timeout allows */
-static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
+/*
+ * Send the message, or as many of its pieces as the timeout allows; @len: bytes
+ * of the first
+ */
+static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s, int len)
 {
 	int err;
 
 	do {
 		err = 0;
-		s->next = dblp_next_len(dsk, s);
-		if (!dsk->tx_part && s->next < s->len)
-			err = dblp_begin_whole(dsk, s);
-		err = err ?: dblp_send_piece(dsk, s);
+		if (!dsk->tx.part && len < s->len)
+			err = dblp_begin_multi(dsk, s);
+		err = err ?: dblp_send_piece(dsk, s, len);
 		if (s->done == s->len || !dblp_may_retry(dsk, s, err))
 			break;
-		err = dblp_wait_send(dsk, s);
+		len = dblp_wait_send(dsk, s);
+		err = min(len, 0);
 	} while (!err);
-	/* The end of the connection would have freed @tx_part */
-	if (dsk->tx_part && !dsk->tx_part->taken)
-		dblp_end_whole(dsk);
+	/* The end of the connection would have freed @tx.part */
+	if (dsk->tx.part && !dsk->tx.part->taken)
+		dblp_end_multi(dsk);
 	/* The next call must not be mistaken for the rest of this message */
 	if (dblp_must_end(dsk, s))
 		dblp_shut_sending(dsk);
@@ -472,21 +474,21 @@ static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
 
 static int dblp_send_all(struct dblp_sock *dsk, struct dblp_send *s)
 {
-	int err;
+	int err, len;
 
 	if (dblp_connecting(dsk)) {
 		err = dblp_wait_connected(dsk, s->timeo);
 		if (err)
 			return err;
 	}
-	err = dblp_wait_send(dsk, s);
-	if (err)
-		return err;
-	dsk->tx_busy = 1;
-	err = dblp_send_pieces(dsk, s);
-	dsk->tx_busy = 0;
-	if (dsk->tx_wanted) {
-		dsk->tx_wanted = 0;
+	len = dblp_wait_send(dsk, s);
+	if (len < 0)
+		return len;
+	dsk->tx.busy = 1;
+	err = dblp_send_pieces(dsk, s, len);
+	dsk->tx.busy = 0;
+	if (dsk->tx.wanted) {
+		dsk->tx.wanted = 0;
 		dblp_wake_writers(dsk);
 	}
 	return err;
@@ -517,7 +519,7 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 	lock_sock(sk);
 	s.timeo = sock_sndtimeo(sk, m->msg_flags & MSG_DONTWAIT);
 	err = dblp_send_all(dsk, &s);
-	if (s.done < len && !dsk->partial)
+	if (s.done < len && !dsk->opt.partial)
 		s.done = 0;
 	release_sock(sk);
 	if (s.done)

@@ -7,7 +7,8 @@
  * page, which are charged before they are allocated. A ring of one block is not
  * charged, like the socket itself: with it queued data can be sent even when
  * charges are refused. If the ring cannot grow, it forgets lost packets sooner,
- * and packets without room wait.
+ * and packets without room wait. The ring of an idle connection shrinks to its
+ * first size.
  */
 #include <linux/build_bug.h>
 #include <linux/slab.h>
@@ -42,23 +43,27 @@ u32 dblp_ring_truesize(const struct dblp_sock *dsk)
 int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp)
 {
 	struct dblp_sent_pkt *block;
+	u32 n = dsk->opt.spray;
 	struct dblp_port *ports;
 
 	BUILD_BUG_ON(DBLP_SENT_BLOCK * sizeof(*block) > PAGE_SIZE);
+	BUILD_BUG_ON(DBLP_SENT_RING_MIN < DBLP_PROBE_PKTS);
 	/* The receiver must remember all packets that the sender does */
 	BUILD_BUG_ON(DBLP_RANGES_SPAN < DBLP_SENT_RING_MAX);
 	block = kcalloc(DBLP_SENT_RING_MIN, sizeof(*block), gfp);
 	if (!block)
 		return -ENOMEM;
 	dblp_sent_init(&dsk->sent, block, DBLP_SENT_RING_MIN);
-	if (dsk->spray == 1)
+	if (n == 1)
 		return 0;
-	ports = kcalloc(dsk->spray, sizeof(*ports), gfp);
-	if (!ports) {
+	dsk->peer_ports = kcalloc(n, sizeof(*dsk->peer_ports), gfp);
+	ports = kcalloc(n, sizeof(*ports), gfp);
+	if (!ports || !dsk->peer_ports) {
+		kfree(ports);
 		dblp_ring_free(dsk);
 		return -ENOMEM;
 	}
-	dblp_sent_spray(&dsk->sent, ports, dsk->spray);
+	dblp_sent_spray(&dsk->sent, ports, n);
 	return 0;
 }
 
@@ -69,6 +74,17 @@ static void dblp_ring_free_blocks(struct dblp_sent_pkt **blocks, u32 from,
 		kfree(blocks[from]);
 }
 
+/* Free and uncharge all blocks */
+static void dblp_ring_free_all(struct dblp_sock *dsk)
+{
+	struct dblp_sent *s = &dsk->sent;
+
+	sk_mem_uncharge(&dsk->sk, dblp_ring_truesize(dsk));
+	dblp_ring_free_blocks(s->blocks, 0, dblp_sent_blocks(s));
+	if (s->blocks != &s->first)
+		kfree(s->blocks);
+}
+
 /** dblp_ring_free() - free the ring of a connection that has ended */
 void dblp_ring_free(struct dblp_sock *dsk)
 {
@@ -76,12 +92,11 @@ void dblp_ring_free(struct dblp_sock *dsk)
 
 	if (!s->blocks)
 		return;
-	sk_mem_uncharge(&dsk->sk, dblp_ring_truesize(dsk));
-	dblp_ring_free_blocks(s->blocks, 0, dblp_sent_blocks(s));
-	if (s->blocks != &s->first)
-		kfree(s->blocks);
+	dblp_ring_free_all(dsk);
 	if (s->ports != &s->own_port)
 		kfree(s->ports);
+	kfree(dsk->peer_ports);
+	dsk->peer_ports = NULL;
 	s->blocks = NULL;
 }
 
@@ -92,34 +107,36 @@ void dblp_ring_free(struct dblp_sock *dsk)
 void dblp_ring_idle(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (!dsk->spare_at && dblp_ring_truesize(dsk))
-		dsk->spare_at = ktime_get_ns() + DBLP_SPARE_NS;
+	if (!dsk->due.spare && dsk->sent.mask >= DBLP_SENT_RING_MIN)
+		dsk->due.spare = ktime_get_ns() + DBLP_SPARE_NS;
 }
 
 /**
- * dblp_ring_shrink() - shrink the ring to one block, and uncharge it
+ * dblp_ring_shrink() - shrink the ring to its first size
  * @dsk: socket; nothing happens while it has packets in flight
  *
  * The largest burst of a connection may exceed all later ones a thousandfold.
+ * Without memory for the small ring, this is tried again later.
  */
 void dblp_ring_shrink(struct dblp_sock *dsk)
 {
-	u32 size = dblp_ring_truesize(dsk), n;
-	struct dblp_sent_pkt **blocks;
+	struct dblp_sent_pkt *block;
 
 	sock_owned_by_me(&dsk->sk);
-	if (!size || dsk->sent.inflight_pkts)
+	if (dsk->sent.mask < DBLP_SENT_RING_MIN || dsk->sent.inflight_pkts)
 		return;
-	n = dblp_sent_blocks(&dsk->sent);
-	blocks = dblp_sent_shrink(&dsk->sent);
-	dblp_ring_free_blocks(blocks, 1, n);
-	kfree(blocks);
-	sk_mem_uncharge(&dsk->sk, size);
+	block = kcalloc(DBLP_SENT_RING_MIN, sizeof(*block), DBLP_RING_GFP);
+	if (!block) {
+		dblp_ring_idle(dsk);
+		return;
+	}
+	dblp_ring_free_all(dsk);
+	dblp_sent_shrink(&dsk->sent, block, DBLP_SENT_RING_MIN);
 }
 
 static bool dblp_ring_grow_block(struct dblp_sent *s)
 {
-	u32 size = 2 * (s->mask + 1);
+	u32 size = min(4 * (s->mask + 1), DBLP_SENT_BLOCK);
 	struct dblp_sent_pkt *block;
 
 	block = kcalloc(size, sizeof(*block), DBLP_RING_GFP);
@@ -257,9 +274,9 @@ static void dblp_cc_ack(struct dblp_sock *dsk,
 	dsk->cc.ops->ack(&dsk->cc, rs, &dsk->rtt);
 	dblp_cap_rate(dsk);
 	trace_dblp_cc(dsk, rs);
-	if (!rate || !dsk->cc.pacing_rate || dsk->pace_next <= now)
+	if (!rate || !dsk->cc.pacing_rate || dsk->pace.next <= now)
 		return;
-	dsk->pace_next = now + mul_u64_u64_div_u64(dsk->pace_next - now, rate,
+	dsk->pace.next = now + mul_u64_u64_div_u64(dsk->pace.next - now, rate,
 						   dsk->cc.pacing_rate);
 }
 
@@ -354,14 +371,15 @@ int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKUNSENT);
 		return -EPROTO;
 	}
-	dblp_rtt_split(&dsk->rtt, &rs, dsk->arrival_told ? &dsk->arrival : NULL);
+	dblp_rtt_split(&dsk->rtt, &rs,
+		       dsk->pkt.has_arrival ? &dsk->pkt.arrival : NULL);
 	rs.ce = dblp_path_ce(dsk);
-	rs.share = dsk->share ?: 1;
-	rs.all = dsk->share ? dsk->share_all : 0;
+	rs.share = dsk->pkt.share ?: 1;
+	rs.all = dsk->pkt.share ? dsk->pkt.share_all : 0;
 	if (rs.acked) {
-		dsk->pto_count = 0;
-		dsk->progress = now;
-		dsk->refused = 0;
+		dsk->tx.pto_count = 0;
+		dsk->tx.progress = now;
+		dsk->tx.queue_full = 0;
 	}
 	if (rs.rate && !rs.app_limited)
 		dsk->counts.delivery_rate = rs.rate;

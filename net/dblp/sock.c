@@ -6,6 +6,16 @@
 
 #include "dblp.h"
 
+/*
+ * Count sockets for /proc/net/protocols. Kernel sockets hold no reference to
+ * their namespace, so its counters may end before them.
+ */
+static void dblp_count_in_proc(struct sock *sk, int n)
+{
+	if (sk->sk_net_refcnt)
+		sock_prot_inuse_add(sock_net(sk), sk->sk_prot, n);
+}
+
 static void dblp_destruct(struct sock *sk)
 {
 	struct dblp_sock *dsk = dblp_sk(sk);
@@ -14,7 +24,7 @@ static void dblp_destruct(struct sock *sk)
 	dblp_leave_config(dsk);
 	dblp_rx_purge(dsk);
 	dblp_tx_purge_reports(dsk);
-	dblp_tx_free(dsk, dsk->tx_reported);
+	dblp_tx_free(dsk, dsk->tx.reported);
 	dblp_ring_free(dsk);
 	dblp_ranges_free(dsk);
 	dblp_auth_free(dsk);
@@ -27,6 +37,7 @@ static void dblp_destruct(struct sock *sk)
 	WARN_ON_ONCE(sk->sk_wmem_queued);
 	WARN_ON_ONCE(sk->sk_forward_alloc);
 	dst_release(rcu_dereference_check(sk->sk_dst_cache, 1));
+	dblp_count_in_proc(sk, -1);
 	sk_sockets_allocated_dec(sk);
 }
 
@@ -37,35 +48,35 @@ static void dblp_sock_init(struct dblp_sock *dsk)
 	struct dblp_defaults defaults;
 
 	dsk->dn = dblp_pernet(net);
+	dblp_count_in_proc(&dsk->sk, 1);
 	dblp_defaults_read(dblp_config(net), &defaults);
 	dsk->cc.ops = defaults.cc;
-	dsk->default_cap = defaults.cap;
-	dsk->user_timeout_ms = defaults.user_timeout_ms;
-	dsk->keepalive_ms = defaults.keepalive_ms;
-	dsk->element = 8;
-	dsk->elide = 1;
-	dsk->ect = 1;
-	dsk->spray = 1;
-	INIT_LIST_HEAD(&dsk->accept_queue);
-	INIT_LIST_HEAD(&dsk->accept_node);
-	INIT_LIST_HEAD(&dsk->tx_msgs);
-	dsk->tx_ids = RB_ROOT;
-	INIT_LIST_HEAD(&dsk->tx_lost);
-	INIT_LIST_HEAD(&dsk->tx_settled);
-	INIT_LIST_HEAD(&dsk->tx_reports);
-	INIT_LIST_HEAD(&dsk->tx_chunk_cache);
-	INIT_LIST_HEAD(&dsk->tx_waste);
+	dsk->conf.default_cap = defaults.cap;
+	dsk->opt.user_timeout_ms = defaults.user_timeout_ms;
+	dsk->opt.keepalive_ms = defaults.keepalive_ms;
+	dsk->opt.element = 8;
+	dsk->opt.elide = 1;
+	dsk->opt.ect = 1;
+	dsk->opt.spray = 1;
+	INIT_LIST_HEAD(&dsk->accept);
+	INIT_LIST_HEAD(&dsk->tx.msgs);
+	dsk->tx.ids = RB_ROOT;
+	INIT_LIST_HEAD(&dsk->tx.lost);
+	INIT_LIST_HEAD(&dsk->tx.settled);
+	INIT_LIST_HEAD(&dsk->tx.reports);
+	INIT_LIST_HEAD(&dsk->tx.chunk_cache);
+	INIT_LIST_HEAD(&dsk->tx.waste);
 	dblp_ctl_begin(dsk);
-	INIT_LIST_HEAD(&dsk->rx_waits);
-	INIT_LIST_HEAD(&dsk->rx_judge);
-	timerqueue_init_head(&dsk->rx_due);
-	INIT_LIST_HEAD(&dsk->rx_ready);
-	INIT_LIST_HEAD(&dsk->rx_taken);
-	init_waitqueue_head(&dsk->rx_waiters);
-	INIT_LIST_HEAD(&dsk->rx_part);
-	INIT_LIST_HEAD(&dsk->rx_last);
-	dsk->rx_msgs = RB_ROOT;
-	dblp_ranges_init(&dsk->pns);
+	INIT_LIST_HEAD(&dsk->rx.waits);
+	INIT_LIST_HEAD(&dsk->rx.judge);
+	timerqueue_init_head(&dsk->rx.due);
+	INIT_LIST_HEAD(&dsk->rx.ready);
+	INIT_LIST_HEAD(&dsk->rx.taken);
+	init_waitqueue_head(&dsk->rx.waiters);
+	INIT_LIST_HEAD(&dsk->rx.part);
+	INIT_LIST_HEAD(&dsk->rx.last);
+	dsk->rx.msgs = RB_ROOT;
+	dblp_ranges_init(&dsk->acks.pns);
 	dblp_timer_init(dsk);
 	dblp_tsq_init(dsk);
 	dblp_apply_config(dsk);
@@ -104,16 +115,16 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, int kern)
 static void dblp_inherit(struct dblp_sock *child,
 			 const struct dblp_sock *listener)
 {
-	child->element = listener->element;
-	child->user_timeout_ms = listener->user_timeout_ms;
-	child->keepalive_ms = listener->keepalive_ms;
-	child->deadline = listener->deadline;
-	child->notify = listener->notify;
-	child->partial = listener->partial;
-	child->placement = listener->placement;
-	child->elide = listener->elide;
-	child->tos = listener->tos;
-	child->ect = listener->ect;
+	child->opt.element = listener->opt.element;
+	child->opt.user_timeout_ms = listener->opt.user_timeout_ms;
+	child->opt.keepalive_ms = listener->opt.keepalive_ms;
+	child->opt.deadline = listener->opt.deadline;
+	child->opt.notify = listener->opt.notify;
+	child->opt.partial = listener->opt.partial;
+	child->opt.placement = listener->opt.placement;
+	child->opt.elide = listener->opt.elide;
+	child->opt.tos = listener->opt.tos;
+	child->opt.ect = listener->opt.ect;
 	child->cc.ops = listener->cc.ops;
 	dblp_inherit_config(child, listener);
 }
@@ -160,6 +171,7 @@ struct dblp_sock *dblp_sock_clone(struct dblp_sock *listener)
 	return dsk;
 }
 
+#ifdef CONFIG_MEMCG
 /**
  * dblp_accept_memory() - charge a connection to the accepting cgroup
  * @sk: connection, locked, not accepted before
@@ -200,6 +212,7 @@ void dblp_accept_memory(struct sock *sk)
 	sk->sk_memcg = ours;
 	mem_cgroup_put(theirs);
 }
+#endif
 
 /* Number of messages that were not complete */
 static u64 dblp_count_early(const u64 *msgs)
@@ -249,31 +262,31 @@ static void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 	dblp_fill_sent(&dsk->counts, info);
 	dblp_fill_received(&dsk->counts, info);
 	info->state = dsk->state;
-	info->policy = dsk->policy;
-	info->order = dsk->order;
-	info->fill = dsk->fill;
+	info->policy = dsk->opt.policy;
+	info->order = dsk->opt.order;
+	info->fill = dsk->opt.fill;
 	info->id = dsk->id;
-	info->budget = dsk->budget;
-	info->budget_cap = dsk->cap;
+	info->budget = dsk->opt.budget;
+	info->budget_cap = dsk->opt.cap;
 	info->spurious = dsk->sent.spurious;
-	info->phase = dsk->phase;
-	info->job = dblp_job_id(dsk->job);
+	info->phase = dsk->opt.phase;
+	info->job = dblp_job_id(dsk->conf.job);
 	info->auth = dblp_auth_state(dsk);
-	info->own = dsk->own;
-	info->reports = dsk->tx_n_reports;
+	info->own = dsk->conf.own;
+	info->reports = dsk->tx.n_reports;
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 
-	info->peer_budget_cap = dsk->peer_cap;
-	info->peer_msg_max = dsk->peer_msg_max;
-	info->whole_max = min(dblp_whole_max(dsk), dsk->peer_msg_max);
+	info->peer_budget_cap = dsk->tx.cap;
+	info->peer_msg_max = dsk->tx.len_max;
+	info->whole_max = min(dblp_single_max(dsk), dsk->tx.len_max);
 	info->seg_size = dblp_seg_size(dsk, false);
 	info->srtt_us = div_u64(dsk->rtt.srtt, NSEC_PER_USEC);
 	info->rttvar_us = div_u64(dsk->rtt.var, NSEC_PER_USEC);
 	info->min_rtt_us = div_u64(dsk->rtt.min, NSEC_PER_USEC);
 	info->cwnd = dsk->cc.cwnd;
 	info->inflight = dsk->sent.inflight;
-	info->pto_count = dsk->pto_count;
+	info->pto_count = dsk->tx.pto_count;
 	info->reordering = dsk->sent.reorder;
 	info->pacing_rate = dsk->cc.pacing_rate;
 }
@@ -286,7 +299,7 @@ static void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info)
 {
 	lock_sock(&dsk->sk);
-	dblp_settle_config(dsk);
+	dblp_refresh_config(dsk);
 	dblp_fill_info(dsk, info);
 	release_sock(&dsk->sk);
 }

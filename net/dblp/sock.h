@@ -13,7 +13,6 @@
 #include <net/inet_sock.h>
 #include <net/sock.h>
 
-#include "auth.h"
 #include "cc/cc.h"
 #include "core/closing.h"
 #include "core/ecn.h"
@@ -22,17 +21,8 @@
 #include "core/recovery.h"
 #include "core/values.h"
 #include "core/wire.h"
-#include "ctl.h"
+#include "msg.h"
 #include "net.h"
-
-/** enum dblp_deferred - work left to release_sock() */
-enum dblp_deferred {
-	DBLP_DEFER_TIMER,
-	DBLP_DEFER_MTU,
-	DBLP_DEFER_TSQ,
-	/* Not for release_sock(): @tsq_tasklet is scheduled */
-	DBLP_TSQ_QUEUED,
-};
 
 /*
  * Counters of a socket, as the fields of struct dblp_info with the same names;
@@ -55,382 +45,292 @@ struct dblp_counts {
 	u64			delivery_rate;
 };
 
-/**
- * struct dblp_handshake - state of a client's handshake
- * @cookie: cookie from the INIT-ACK
- * @since: when the present state began, ns
- * @sent: when the last packet of that state was sent, ns
- * @wait: interval until that packet is repeated, ns
- * @rtt: round-trip time of INIT and INIT-ACK, ns, 0 if unknown
- */
+/* State of a client's handshake; 0 outside of it */
 struct dblp_handshake {
+	/* Cookie from the INIT-ACK */
 	struct dblp_cookie	cookie;
+	/* When the present state began, ns */
 	u64			since;
+	/* When the last packet of that state was sent, ns */
 	u64			sent;
+	/* Interval until that packet is repeated, ns */
 	u64			wait;
+	/* Round-trip time of INIT and INIT-ACK, ns, 0 if unknown */
 	u64			rtt;
 };
 
-/**
- * struct dblp_sock - an AF_DBLP socket
- * @sk: must be first
- * @inet: overlays @sk, because IP treats skb->sk of the packets that it sends
- *	as an inet socket. All of it but @sk stays zero
- * @dn: its namespace
- * @conn_node: in @conns of the namespace
- * @peer_node: in @peers of the namespace
- * @id: number of the socket, for netlink; fixed
- * @state: &enum dblp_state
- * @end_reason: &enum dblp_rst_reason with which dblp_flush() must end the
- *	connection, or 0
- * @end_err: positive errno for the user, with @end_reason
- * @hashed: in @conns
- * @peer_hashed: in @peers
- * @ep: UDP socket, NULL until bound
- * @bound: address and port of bind(), port 0 before it
- * @local: address and port in use
- * @accept_queue: listener: children not accepted yet
- * @accept_node: child: in @accept_queue
- * @passive: the socket was made by a listener
- *
- * Fields that an attempt to connect sets:
- * @attempt: all fields up to @arrival_epoch, 0 in a socket that is not
- *	connected: see dblp_conn_unstart(). Each field that connect() or a
- *	packet of the handshake sets belongs here
- * @cid: our connection ID, which the peer sends to
- * @peer_key: connection ID and address of the peer
- * @peer: address of the peer, fixed for the connection
- * @peer_ports: UDP ports that the peer sends from, 0 for one not announced yet;
- *	the first is not used
- * @path: route to the peer
- * @pmtu: path MTU discovery
- * @connect_at: when connect() was called
- * @hs: state of a client's handshake
- * @features: &enum dblp_feature that both ends have
- * @answer: bytes that may be sent in answer to received packets
- * @stuck_since: since when sending has failed for lack of memory or of a route;
- *	0 if sending works, or if packets are in flight
- * @sent: packets sent
- * @rx_msg_max: largest message that the peer may send, bytes
- * @rx_window: bytes of credit that may be outstanding, see dblp_rx_adapt()
- * @rx_window_max: limit of @rx_window: the most that a message may need
- * @rx_max_data: total credit given, bytes, as last sent
- * @rx_max_msg: first message ID not allowed, as last sent
- * @arrival_epoch: origin of the times in ARRIVAL frames, which hides this
- *	machine's clock
- *
- * Options, see &enum dblp_sockopt:
- * @budget: DBLP_BUDGET
- * @cap: DBLP_BUDGET_CAP
- * @default_cap: cap of the namespace at the time of socket(), or DBLP_INHERIT
- * @element: DBLP_ELEMENT
- * @user_timeout_ms: DBLP_USER_TIMEOUT
- * @keepalive_ms: DBLP_KEEPALIVE
- * @policy: DBLP_CLOSE_POLICY
- * @deadline: DBLP_DEADLINE
- * @order: DBLP_ORDER
- * @fill: DBLP_FILL
- * @notify: DBLP_NOTIFY
- * @partial: DBLP_PARTIAL_SEND
- * @phase: DBLP_PHASE; it sets budget, cap, policy, order and fill, except those
- *	in @own
- * @own: DBLP_OWN() of the options that were set for this socket
- * @config_seq: @seq of the configuration when its settings were last applied
- * @job_seq: @seq of @job at that time
- * @placement: DBLP_PLACEMENT
- * @job: DBLP_JOB; a reference is held
- * @job_node: in @socks of the job
- * @tos: DBLP_TOS
- * @elide: DBLP_ELIDE
- * @ect: DBLP_ECT
- * @spray: DBLP_SPRAY; in a connection, the number of ports that each end sends
- *	from
- * @auth: DBLP_AUTH_KEY, NULL without a key; the pointer is fixed in a
- *	connection
- *
- * Deadlines, ns, 0 means not set. One timer expires at the earliest:
- * @timer: cancelled by dblp_destruct() at the latest
- * @timer_at: when @timer will expire
- * @deferred: &enum dblp_deferred bits; atomic
- * @handshake_at: repeat INIT or COOKIE-ECHO
- * @pace_at: send the next packet
- * @pto_at: send a probe
- * @ack_at: send a delayed ACK
- * @keepalive_at: probe an idle peer
- * @work_at: call dblp_work()
- * @spare_at: free @tx_chunk_cache and unused blocks of @sent
- * @orphan_at: check whether an orphan makes progress
- * @refused_until: retry after memory for sending was refused. Until then the
- *	send buffer counts as full; may be read without the lock
- * @refused_queued: bytes that were queued when memory was refused
- *
- * Sending:
- * @tx_msgs: messages that are not settled
- * @tx_ids: the messages of @tx_msgs, by ID
- * @tx_lost: messages of @tx_msgs that have segments to repair
- * @tx_settled: settled messages that are not accounted for yet
- * @tx_recount: first message of @tx_msgs whose segments to send must be counted
- *	again, or NULL
- * @tx_reports: settled messages to be reported on the error queue
- * @tx_chunk_cache: chunks of settled messages, for new ones; the oldest first
- * @tx_n_cached: length of @tx_chunk_cache
- * @tx_waste: chunks that dblp_work() must free
- * @tx_cur: first message with segments of its first pass to send, or NULL
- * @tx_reported: message last reported, for DBLP_SENT_LOSSMAP
- * @tx_part: message of which only some pieces were taken from the user, or NULL
- * @tx_n_reports: length of @tx_reports
- * @tx_next_id: ID of the next message or piece
- * @tx_next_number: number of the next message of the user
- * @tx_bytes: bytes of messages that are not settled
- * @tx_moved: number of segments acknowledged plus messages settled
- * @orphan_moved: in an orphan: @tx_moved at the last check
- * @orphan_since: in an orphan: since when @tx_moved has not changed, ns
- * @orphan: the socket counts in @orphans of the namespace
- * @tx_cost: bytes of credit used by messages started
- * @tx_asked: bytes of credit asked for by PING since the last FLOW, or 0
- * @peer_max_msg: first message ID that the peer does not allow yet
- * @peer_max_data: total credit from the peer, bytes
- * @peer_msg_max: largest message that the peer accepts, bytes
- * @peer_window: most credit from the peer that will be outstanding, bytes
- * @peer_cap: budget cap of the peer, ppm
- * @tx_busy: a call of sendmsg() is sending, so others must wait
- * @tx_wanted: a call waits for @tx_busy
- * @fin_queued: FIN was queued, so no further message can be sent
- * @fin_acked: the peer has acknowledged FIN
- * @refused: a queue of this machine was full since the last ACK
- * @pace_next: when the pacer allows the next packet, ns
- * @pace_late: delay by late timers that the pacer has not made up for, ns
- * @tsq_max: sending waits until at most this many bytes are in queues of this
- *	machine; 0 if it does not wait (tsq.c); read without the lock
- * @tsq_tasklet: resumes sending then; holds 1 of sk_wmem_alloc while scheduled
- * @ack_port: index of the port that the last ACK was sent from
- * @rtt: round-trip time
- * @cc: congestion control
- * @pto_count: probe timeouts since the last progress
- * @ecn: marks sent, and the peer's counts of them
- * @share: number of connections from the SHARE frame of the packet being
- *	processed, 0 if it has none
- * @share_all: count of bytes from the same frame
- * @arrival: time from the ARRIVAL frame of the packet being processed
- * @arrival_told: that packet has an ARRIVAL frame
- * @last_sent: when the last ack-eliciting packet was sent, ns
- * @progress: when a packet was last newly acknowledged, or since when one has
- *	been in flight, ns
- * @ctl_queue: control frames to be sent, by &enum dblp_ctl_rank
- * @ctl_flight: control frames in flight, the oldest first
- * @ctl_own: control frames about the connection
- * @ctl_notices: notices of closed messages with unacknowledged frames, by ID
- * @ctl_late: notices of @ctl_notices whose CLOSE must precede the ACK of
- *	packets that arrived after the close
- * @late_pn: largest number of such a packet, while @ctl_late is not empty
- *
- * Receiving:
- * @rx_turn: message with ID @rx_next, or NULL if it was not opened yet
- * @rx_msgs: messages that are not in @rx_ready yet, open or closed, by ID
- * @rx_found: message of @rx_msgs that was last looked up, or NULL
- * @rx_waits: open messages that could not be closed when last judged
- * @rx_judge: open messages to be judged again, in this order
- * @rx_due: open messages to be judged at a given time
- * @rx_ready: closed messages and pieces to be read, in order
- * @rx_taken: pieces of the message that @rx_reader is copying, in whole mode
- * @rx_part: pieces of the message being placed that are fully placed: the
- *	first, and those with bytes missing
- * @rx_last: pieces of the message last read, for DBLP_LOSSMAP
- * @rx_next: ID of the next message for @rx_ready
- * @rx_whole: number of messages whose last piece is in @rx_ready or @rx_taken
- * @rx_number: number of the user's message of @rx_chain
- * @rx_placed: bytes of that message in pieces that left @rx_ready
- * @rx_begun: a call of recvmsg() has placed bytes of that message
- * @rx_placeable: in placement mode: recvmsg() finds bytes or a message to
- *	return
- * @rx_reader: task whose call holds a message or segments of it without the
- *	lock, or NULL; other calls wait until it ends. Only compared with
- *	current
- * @rx_copying: that call copies to its user, and does not wait for the peer
- * @rx_refused: a call was refused because of @rx_reader while a message was
- *	ready
- * @rx_waiters: calls that wait for @rx_reader
- * @rx_ahead: a reader that may copy ahead waits
- * @rx_chain: position of the next piece for @rx_ready: @offset is 0 if the
- *	piece begins a message. Else @total and @tag are those of its message,
- *	and the other fields sum up its earlier pieces: the highest @reason, the
- *	bytes @missing, and the @budget as dblp_rx_join() reports it
- * @rx_opened: bytes of credit used by messages opened
- * @rx_open: number of messages that are open
- * @rx_consumed: bytes of credit of messages read
- * @rx_consumed_msgs: number of messages read
- * @peer_wants: bytes of credit that the peer has asked for by PING
- * @rx_fin: the peer has sent FIN
- * @rx_end: total number of the peer's messages, with @rx_fin
- * @rx_deadline_at: deadline of the message before @rx_next
- * @early: estimates for policy early
- * @pns: packet numbers received
- * @largest_at: arrival time of the largest number in @pns, ns
- * @ack_pending: number of ack-eliciting packets that are not acknowledged yet
- * @ack_now: an ACK must be sent at once
- * @acked_at: when the last ACK was sent, ns
- * @ecn_ce: packets received with CE
- * @ecn_ect0: packets received with ECT(0)
- * @ecn_ect1: packets received with ECT(1)
- *
- * @counts: counters of the socket
+/*
+ * The fields of a socket, by owner. The socket lock protects all of them,
+ * except where a field says otherwise. Fields used for each packet are close to
+ * each other, at the start of a structure or at its end.
  */
-struct dblp_sock {
-	union {
-		struct sock		sk;
-		struct inet_sock	inet;
-	};
-	struct dblp_net		*dn;
-	struct rhash_head	conn_node;
-	struct rhash_head	peer_node;
-	u32			id;
-	u8			state;
-	u8			end_reason;
-	bool			hashed;
-	bool			peer_hashed;
-	struct dblp_endpoint	*ep;
-	struct sockaddr_dblp	bound;
-	struct sockaddr_dblp	local;
-	int			end_err;
-	struct list_head	accept_queue;
-	struct list_head	accept_node;
 
-	struct_group_tagged(dblp_attempt, attempt, /* see above */
-		u64			cid;
-		struct dblp_peer_key	peer_key;
-		struct sockaddr_dblp	peer;
-		__be16			peer_ports[DBLP_SPRAY_MAX];
-		struct dblp_path	path;
-		struct dblp_pmtu	pmtu;
-		u64			connect_at;
-		struct dblp_handshake	hs;
-		u16			features;
-		u32			answer;
-		u64			stuck_since;
-		struct dblp_sent	sent;
-		u32			rx_msg_max;
-		u32			rx_window;
-		u32			rx_window_max;
-		u32			rx_max_msg;
-		u64			rx_max_data;
-		u32			arrival_epoch;
-	);
-
-	u32			budget;
-	u32			cap;
-	u32			default_cap;
-	u32			element;
-	u32			user_timeout_ms;
-	u32			keepalive_ms;
-	u32			policy;
-	u32			deadline;
-	u32			order;
-	u32			fill;
+/* Options, see &enum dblp_sockopt */
+struct dblp_sock_opt {
+	u32			budget;		/* DBLP_BUDGET */
+	u32			policy;		/* DBLP_CLOSE_POLICY */
+	u32			order;		/* DBLP_ORDER */
+	u32			fill;		/* DBLP_FILL */
+	u32			phase;		/* DBLP_PHASE */
+	/* DBLP_NOTIFY; may be read without the lock */
 	u32			notify;
-	u32			partial;
-	u32			phase;
-	u32			own;
-	u32			config_seq;
-	u32			job_seq;
-	u32			placement;
-	struct dblp_job		*job;
-	struct rb_node		job_node;
-	u32			tos;
-	u32			elide;
-	u32			ect;
+	u32			partial;	/* DBLP_PARTIAL_SEND */
+	u32			element;	/* DBLP_ELEMENT */
+	u32			elide;		/* DBLP_ELIDE */
+	u32			ect;		/* DBLP_ECT */
+	u32			tos;		/* DBLP_TOS */
+	/*
+	 * DBLP_SPRAY; in a connection, the number of ports that each end sends
+	 * from
+	 */
 	u32			spray;
-	struct dblp_auth	*auth;
+	u32			deadline;	/* DBLP_DEADLINE */
+	u32			user_timeout_ms;	/* DBLP_USER_TIMEOUT */
+	u32			keepalive_ms;	/* DBLP_KEEPALIVE */
+	u32			placement;	/* DBLP_PLACEMENT */
+	u32			cap;		/* DBLP_BUDGET_CAP */
+};
 
-	struct hrtimer		timer;
-	u64			timer_at;
-	unsigned long		deferred;
-	u64			handshake_at;
-	u64			pace_at;
-	u64			pto_at;
-	u64			ack_at;
-	u64			keepalive_at;
-	u64			work_at;
-	u64			spare_at;
-	u64			orphan_at;
-	u64			refused_until;
-	int			refused_queued;
+/* Phase and job, which set budget, cap, policy, order and fill (config.c) */
+struct dblp_sock_conf {
+	/* DBLP_JOB; a reference is held */
+	struct dblp_job		*job;
+	/* @seq of the configuration when its settings were last applied */
+	u32			seq;
+	/* @seq of @job at that time */
+	u32			job_seq;
+	/* DBLP_OWN() of the options that were set for this socket */
+	u32			own;
+	/* Cap of the namespace at the time of socket(), or DBLP_INHERIT */
+	u32			default_cap;
+	/* In @socks of @job, under its @lock */
+	struct rb_node		job_node;
+};
 
-	u32			tx_n_cached;
-	struct list_head	tx_msgs;
-	struct rb_root		tx_ids;
-	struct list_head	tx_lost;
-	struct list_head	tx_settled;
-	struct dblp_tx_msg	*tx_recount;
-	struct list_head	tx_reports;
-	struct list_head	tx_chunk_cache;
-	struct list_head	tx_waste;
-	struct dblp_tx_msg	*tx_cur;
-	struct dblp_tx_msg	*tx_reported;
-	struct dblp_tx_whole	*tx_part;
-	u32			tx_n_reports;
-	u32			tx_next_id;
-	u32			tx_next_number;
-	u32			peer_max_msg;
-	u64			tx_bytes;
-	u64			tx_moved;
-	u64			orphan_moved;
-	u64			orphan_since;
-	u64			tx_cost;
-	u64			tx_asked;
-	u64			peer_max_data;
-	u32			peer_window;
-	u32			peer_msg_max;
-	u32			peer_cap;
-	u8			tx_busy:1;
-	u8			tx_wanted:1;
-	u8			fin_queued:1;
-	u8			fin_acked:1;
-	u8			refused:1;
-	u8			orphan:1;
-	u8			arrival_told:1;
-	bool			passive;
-	u16			share;
-	u32			share_all;
-	u32			arrival;
-	u64			pace_next;
-	u64			pace_late;
-	u32			tsq_max;
-	struct tasklet_struct	tsq_tasklet;
-	u8			ack_port;
-	struct dblp_rtt		rtt;
-	struct dblp_cc		cc;
-	u32			pto_count;
-	struct dblp_ecn		ecn;
+/* Times at which timeouts are due, ns, 0: not set. The timer expires at the earliest (timer.c) */
+struct dblp_sock_due {
+	/* Repeat INIT or COOKIE-ECHO */
+	u64			handshake;
+	/* Check whether an orphan makes progress */
+	u64			orphan;
+	/* Free @tx.chunk_cache and unused blocks of @sent */
+	u64			spare;
+	/* Probe an idle peer */
+	u64			keepalive;
+	/*
+	 * Retry after memory for sending was refused. Until then the send
+	 * buffer counts as full; may be read without the lock
+	 */
+	u64			charge;
+	/* Call dblp_work() */
+	u64			work;
+	/* Send a delayed ACK */
+	u64			ack;
+	/* Send a probe */
+	u64			pto;
+	/* Send the next packet */
+	u64			pace;
+	/* When @timer will expire */
+	u64			armed;
+};
+
+/* Outgoing messages (tx.c, tx_close.c), and what the peer allows */
+struct dblp_sock_tx {
+	/* First message with segments of its first pass to send, or NULL */
+	struct dblp_tx_msg	*cur;
+	/* Messages of @msgs that have segments to repair */
+	struct list_head	lost;
+	/* Messages that are not settled */
+	struct list_head	msgs;
+	/* The messages of @msgs, by ID */
+	struct rb_root		ids;
+	/* Settled messages that are not accounted for yet */
+	struct list_head	settled;
+	/*
+	 * First message of @msgs whose segments to send must be counted again,
+	 * or NULL
+	 */
+	struct dblp_tx_msg	*recount;
+	/* Bytes of unsettled messages; may be read without the lock */
+	u64			bytes;
+	/* Number of segments acknowledged plus messages settled */
+	u64			moved;
+	/* Bytes of credit used by messages started */
+	u64			cost;
+	/* Total credit from the peer, bytes */
+	u64			data_limit;
+	/* First message ID that the peer does not allow yet */
+	u32			id_limit;
+	/* Largest message that the peer accepts, bytes */
+	u32			len_max;
+	/* Largest credit that the peer ever leaves outstanding, bytes */
+	u32			window;
+	/* Budget cap of the peer, ppm */
+	u32			cap;
+	/* Bytes of credit asked for by PING since the last FLOW, or 0 */
+	u64			asked;
+	/* When the last ack-eliciting packet was sent, ns */
 	u64			last_sent;
+	/*
+	 * When a packet was last newly acknowledged, or since when one has been
+	 * in flight, ns
+	 */
 	u64			progress;
-	struct list_head	ctl_queue[__DBLP_CTL_RANKS];
-	struct list_head	ctl_flight[__DBLP_CTL_RANKS];
-	struct dblp_ctl		ctl_own[3];
-	struct rb_root		ctl_notices;
-	struct list_head	ctl_late;
-	u64			late_pn;
+	/* Probe timeouts since the last progress */
+	u32			pto_count;
+	/* A call of sendmsg() is sending, so others must wait */
+	u8			busy:1;
+	/* A call waits for @busy */
+	u8			wanted:1;
+	/* FIN was queued, so no further message can be sent */
+	u8			fin_queued:1;
+	/* The peer has acknowledged FIN */
+	u8			fin_acked:1;
+	/* A queue of this machine was full since the last ACK */
+	u8			queue_full:1;
+	/* ID of the next message or piece */
+	u32			next_id;
+	/* Number of the next message of the user */
+	u32			next_number;
+	/*
+	 * Message of which only some pieces were taken from the user, or NULL.
+	 * It may be compared with NULL without the lock
+	 */
+	struct dblp_tx_multi	*part;
+	/* Chunks of settled messages, for new ones; the oldest first */
+	struct list_head	chunk_cache;
+	/* Chunks that dblp_work() must free */
+	struct list_head	waste;
+	/* Length of @chunk_cache */
+	u32			n_cached;
+	/* Length of @reports; may be read without the lock */
+	u32			n_reports;
+	/* Settled messages to be reported on the error queue */
+	struct list_head	reports;
+	/* Message last reported, for DBLP_SENT_LOSSMAP */
+	struct dblp_tx_msg	*reported;
+	/* Bytes that were queued when memory was refused, see @due.charge */
+	int			charge_queued;
+};
 
-	struct dblp_rx_msg	*rx_turn;
-	struct rb_root		rx_msgs;
-	struct dblp_rx_msg	*rx_found;
-	struct list_head	rx_waits;
-	struct list_head	rx_judge;
-	struct timerqueue_head	rx_due;
-	struct list_head	rx_ready;
-	struct list_head	rx_taken;
-	struct list_head	rx_part;
-	struct list_head	rx_last;
-	u32			rx_next;
-	u32			rx_whole;
-	u32			rx_number;
-	u32			rx_placed;
-	bool			rx_begun;
-	bool			rx_placeable;
-	bool			rx_copying;
-	bool			rx_refused;
-	bool			rx_ahead;
-	struct task_struct	*rx_reader;
-	wait_queue_head_t	rx_waiters;
+/* Pacer (output.c) */
+struct dblp_sock_pace {
+	/* When the next packet is allowed, ns */
+	u64			next;
+	/* Delay by late timers that the pacer has not made up for, ns */
+	u64			late;
+};
+
+/* TCP small queues (tsq.c) */
+struct dblp_sock_tsq {
+	/*
+	 * Sending waits until at most this many bytes are in queues of this
+	 * machine; 0 if it does not wait; may be read without the lock
+	 */
+	u32			max;
+	/* Resumes sending then; holds 1 of sk_wmem_alloc while scheduled */
+	struct tasklet_struct	tasklet;
+};
+
+/* Control frames that are repeated until they are acknowledged (ctl.c) */
+struct dblp_sock_ctl {
+	/* Frames to be sent, by &enum dblp_ctl_rank */
+	struct list_head	queue[__DBLP_CTL_RANKS];
+	/* Frames in flight, the oldest first */
+	struct list_head	flight[__DBLP_CTL_RANKS];
+	/*
+	 * Notices of @notices whose CLOSE must precede the ACK of packets that
+	 * arrived after the close
+	 */
+	struct list_head	late;
+	/* Largest number of such a packet, while @late is not empty */
+	u64			late_pn;
+	/* Notices of closed messages with unacknowledged frames, by ID */
+	struct rb_root		notices;
+	/* Frames about the connection: FLOW, FIN and PING */
+	struct dblp_ctl		own;
+};
+
+/* Incoming messages (rx.c, recv.c), and what the peer may send */
+struct dblp_sock_rx {
+	/* Message with ID @next, or NULL if it was not opened yet */
+	struct dblp_rx_msg	*turn;
+	/* Message of @msgs that was last looked up, or NULL */
+	struct dblp_rx_msg	*found;
+	/* ID of the next message for @ready */
+	u32			next;
+	/*
+	 * Number of messages whose last piece is in @ready or @taken; may be
+	 * read without the lock
+	 */
+	u32			n_readable;
+	/*
+	 * In placement mode: recvmsg() finds bytes or a message to return; may
+	 * be read without the lock
+	 */
+	bool			placeable;
+	/* A reader that may copy ahead waits */
+	bool			ahead;
+	/* The call of @reader copies to its user, instead of waiting */
+	bool			copying;
+	/* A call was refused because of @reader while a message was ready */
+	bool			refused;
+	/* A call of recvmsg() has placed bytes of the message of @chain */
+	bool			begun;
+	/* The peer has sent FIN */
+	bool			fin;
+	/* A message was read on this connection */
+	bool			any_read;
+	/*
+	 * Task whose call holds a message or segments of it without the lock,
+	 * or NULL; other calls wait until it ends. Only compared with current
+	 */
+	struct task_struct	*reader;
+
+	struct_group(limits, /* for the peer, see dblp_conn_start() */
+		/* Bytes of the largest message */
+		u32		len_max;
+		/* First message ID not allowed, as last sent */
+		u32		id_limit;
+		/* Total credit given, bytes, as last sent */
+		u64		data_limit;
+		/* Bytes of credit that may be outstanding, dblp_rx_adapt() */
+		u32		window;
+		/* Limit of @window: the most that a message may need */
+		u32		window_max;
+	);
+	/* Bytes of credit used by messages opened */
+	u64			opened;
+	/* Bytes of credit of messages read */
+	u64			consumed;
+	/* Bytes of the messages of @n_readable */
+	u64			unread;
+	/* Bytes of credit that the peer has asked for by PING */
+	u64			asked;
+	/* Number of messages read */
+	u32			consumed_msgs;
+	/* Number of messages that are open */
+	u32			n_open;
+	/* Open messages that could not be closed when last judged */
+	struct list_head	waits;
+	/* Messages that are not in @ready yet, open or closed, by ID */
+	struct rb_root		msgs;
+	/* Closed messages and pieces to be read, in order */
+	struct list_head	ready;
+	/* Open messages to be judged again, in this order */
+	struct list_head	judge;
+	/* Open messages to be judged at a given time */
+	struct timerqueue_head	due;
+	/* Total number of the peer's messages, with @fin */
+	u32			end;
+	/* Deadline of the piece before @next, for later pieces, ns */
+	u64			deadline_at;
+	/*
+	 * Position of the next piece for @ready: @offset is 0 if the piece
+	 * begins a message. Else @total and @tag are those of its message, and
+	 * the other fields sum up its earlier pieces: the highest @reason, the
+	 * bytes @missing, and the @budget as dblp_rx_join() reports it
+	 */
 	struct {
 		u32		offset;
 		u32		total;
@@ -438,26 +338,183 @@ struct dblp_sock {
 		u32		missing;
 		u32		budget;
 		u8		reason;
-	} rx_chain;
-	u64			rx_opened;
-	u64			rx_consumed;
-	u64			peer_wants;
-	u32			rx_open;
-	u32			rx_consumed_msgs;
-	u32			rx_end;
-	u64			rx_deadline_at;
+	} chain;
+	/* Number of the user's message of @chain */
+	u32			number;
+	/* Bytes of that message in pieces that left @ready */
+	u32			placed;
+	/* Pieces of the message that @reader is copying, in whole mode */
+	struct list_head	taken;
+	/*
+	 * Pieces of the message being placed that are fully placed: the first,
+	 * and those with bytes missing
+	 */
+	struct list_head	part;
+	/* Pieces of the message last read if bytes are missing, for DBLP_LOSSMAP */
+	struct list_head	last;
+	/* With @any_read: tag and number of that message */
+	u64			last_tag;
+	u32			last_number;
+	/* Calls that wait for @reader */
+	wait_queue_head_t	waiters;
+	/* Estimates for policy early */
 	struct dblp_early	early;
+};
+
+/* Packets received, and ACKs of them (frames.c) */
+struct dblp_sock_acks {
+	/* Packet numbers received */
 	struct dblp_ranges	pns;
+	/* Arrival time of the largest number in @pns, ns */
 	u64			largest_at;
-	u64			acked_at;
-	bool			rx_fin;
-	bool			ack_now;
-	u32			ack_pending;
+	/* When the last ACK was sent, ns */
+	u64			sent_at;
+	/* Number of ack-eliciting packets that are not acknowledged yet */
+	u32			pending;
+	/* An ACK must be sent at once */
+	bool			now;
+	/* Index of the port that the last ACK was sent from */
+	u8			port;
+	/* Packets received with CE, ECT(0), ECT(1) */
 	u32			ecn_ce;
 	u32			ecn_ect0;
 	u32			ecn_ect1;
+};
 
+/* Frames of the packet being processed */
+struct dblp_sock_pkt {
+	/* Count of bytes from the SHARE frame */
+	u32			share_all;
+	/* Number of connections from the SHARE frame, 0 without one */
+	u16			share;
+	/* The packet has an ARRIVAL frame */
+	bool			has_arrival;
+	/* Time from the ARRIVAL frame */
+	u32			arrival;
+};
+
+/* Connections closed by their user (conn.c) */
+struct dblp_sock_orphan {
+	/* @tx.moved at the last check */
+	u64			moved;
+	/* Since when that has not changed, ns */
+	u64			since;
+};
+
+/* An AF_DBLP socket */
+struct dblp_sock {
+	/*
+	 * @sk must be first. IP treats skb->sk of the packets that it sends as
+	 * a struct inet_sock. Its fields before cork stay zero here; cork and
+	 * later ones are for calls on an IP socket only
+	 */
+	union {
+		struct sock		sk;
+		u8			inet[offsetof(struct inet_sock, cork)];
+	};
+	/* Namespace; fixed */
+	struct dblp_net		*dn;
+	/* UDP socket, NULL until bound; lookups read it without the lock */
+	struct dblp_endpoint	*ep;
+	/* DBLP_AUTH_KEY, NULL without a key; fixed in a connection */
+	struct dblp_auth	*auth;
+	/* &enum dblp_deferred bits; atomic */
+	unsigned long		deferred;
+	/* In @conns if @hashed, in @peers if @peer_hashed; under RCU */
+	struct rhash_head	conn_node;
+	struct rhash_head	peer_node;
+	bool			hashed;
+	bool			peer_hashed;
+	/* &enum dblp_state; may be read without the lock */
+	u8			state;
+	/*
+	 * &enum dblp_rst_reason with which dblp_flush() must end the
+	 * connection, or 0
+	 */
+	u8			end_reason;
+	/* Positive errno for the user, with @end_reason */
+	int			end_err;
+	/* Number of the socket, for netlink; fixed */
+	u32			id;
+	/* The socket was made by a listener */
+	bool			passive;
+	/* It counts in @orphans of the namespace */
+	bool			is_orphan;
+	/* Address and port of bind(), port 0 before it */
+	struct sockaddr_dblp	bound;
+	/* Address and port in use */
+	struct sockaddr_dblp	local;
+
+	/*
+	 * Fields that an attempt to connect sets, 0 in a socket that is not
+	 * connected: see dblp_conn_unstart(). Each field that connect() or a
+	 * packet of the handshake sets belongs here
+	 */
+	struct_group_tagged(dblp_attempt, attempt, /* see above */
+		/* Address of the peer, fixed for the connection */
+		struct sockaddr_dblp	peer;
+		/* Bytes that may be sent in answer to received packets */
+		u32			answer;
+		/*
+		 * With DBLP_SPRAY: UDP ports that the peer sends from, 0 for
+		 * one not announced yet; the first is not used
+		 */
+		__be16			*peer_ports;
+		/* Connection ID that the peer sends to */
+		u64			cid;
+		/* Connection ID and address of the peer */
+		struct dblp_peer_key	peer_key;
+		/* &enum dblp_feature that both ends have */
+		u16			features;
+		/*
+		 * Origin of the times in ARRIVAL frames, which hides the clock
+		 * of this machine
+		 */
+		u32			arrival_epoch;
+		/* Route to the peer */
+		struct dblp_path	path;
+		/* Path MTU discovery */
+		struct dblp_pmtu	pmtu;
+		/* Packets sent */
+		struct dblp_sent	sent;
+		/*
+		 * Since when sending has failed for lack of memory or of a
+		 * route; 0 if sending works, or if packets are in flight
+		 */
+		u64			stuck_since;
+		/* When connect() was called */
+		u64			connect_at;
+	);
+
+	struct dblp_sock_opt	opt;
+	struct dblp_sock_pkt	pkt;
+	struct dblp_sock_acks	acks;
+	struct dblp_sock_rx	rx;
+	struct dblp_sock_due	due;
+	struct dblp_sock_pace	pace;
+	struct dblp_sock_tx	tx;
+	union {
+		/* Round-trip time, 0 before the connection is established */
+		struct dblp_rtt		rtt;
+		/* Until then: handshake of a client */
+		struct dblp_handshake	hs;
+	};
+	/* Congestion control; @ops may be read without the lock */
+	struct dblp_cc		cc;
+	/* Marks sent, and the peer's counts of them */
+	struct dblp_ecn		ecn;
 	struct dblp_counts	counts;
+	struct dblp_sock_conf	conf;
+	struct dblp_sock_ctl	ctl;
+	struct dblp_sock_tsq	tsq;
+	/* Cancelled by dblp_destruct() at the latest */
+	struct hrtimer		timer;
+	struct dblp_sock_orphan	orphan;
+	/*
+	 * Listener: children not accepted yet. Child: in this list of its
+	 * listener
+	 */
+	struct list_head	accept;
 };
 
 static inline struct dblp_sock *dblp_sk(const struct sock *sk)
@@ -476,15 +533,15 @@ static inline void dblp_sock_graft(struct sock *sk, struct socket *sock)
 /** dblp_readable() - would recvmsg() find a message, or bytes to place? */
 static inline bool dblp_readable(const struct dblp_sock *dsk)
 {
-	return dsk->placement ? READ_ONCE(dsk->rx_placeable) :
-				READ_ONCE(dsk->rx_whole);
+	return dsk->opt.placement ? READ_ONCE(dsk->rx.placeable) :
+				    READ_ONCE(dsk->rx.n_readable);
 }
 
 /** dblp_rx_ended() - have all messages before the peer's FIN arrived? */
 static inline bool dblp_rx_ended(const struct dblp_sock *dsk)
 {
-	return dsk->rx_fin && dsk->rx_next == dsk->rx_end &&
-	       !dsk->rx_chain.offset;
+	return dsk->rx.fin && dsk->rx.next == dsk->rx.end &&
+	       !dsk->rx.chain.offset;
 }
 
 /** dblp_auth_len() - bytes of the AUTH frame of each packet, or 0 */
@@ -502,20 +559,20 @@ static inline u32 dblp_auth_len(const struct dblp_sock *dsk)
  */
 static inline u32 dblp_first_credit(const struct dblp_sock *dsk)
 {
-	u32 max = dsk->rx_window_max;
+	u32 max = dsk->rx.window_max;
 
 	return max(max / 16, min_t(u32, max, DBLP_WINDOW_FIRST));
 }
 
 /**
- * dblp_whole_max() - bytes of the largest message that is not sent in pieces
+ * dblp_single_max() - bytes of the largest message that is not sent in pieces
  * @dsk: connected socket
  *
  * It fits half of the send buffer, and the peer's window.
  */
-static inline u32 dblp_whole_max(const struct dblp_sock *dsk)
+static inline u32 dblp_single_max(const struct dblp_sock *dsk)
 {
-	u32 window = max_t(u32, dsk->peer_window, DBLP_WINDOW_MIN);
+	u32 window = max_t(u32, dsk->tx.window, DBLP_WINDOW_MIN);
 
 	return min_t(u64, window - DBLP_MSG_COST,
 		     READ_ONCE(dsk->sk.sk_sndbuf) / 2);
@@ -527,8 +584,8 @@ static inline u32 dblp_whole_max(const struct dblp_sock *dsk)
  */
 static inline bool dblp_reports_full(const struct dblp_sock *dsk)
 {
-	return READ_ONCE(dsk->tx_n_reports) >= DBLP_NOTIFY_MAX &&
-	       READ_ONCE(dsk->notify) && !READ_ONCE(dsk->tx_part);
+	return READ_ONCE(dsk->tx.n_reports) >= DBLP_NOTIFY_MAX &&
+	       READ_ONCE(dsk->opt.notify) && !READ_ONCE(dsk->tx.part);
 }
 
 /** dblp_connecting() - is the handshake of connect() under way? */

@@ -17,7 +17,7 @@ struct dblp_u32_opt {
 };
 
 #define DBLP_U32_OPT(field, lo, hi) {			\
-	.offset = offsetof(struct dblp_sock, field),	\
+	.offset = offsetof(struct dblp_sock, opt.field),	\
 	.min = (lo), .max = (hi) }
 
 static const struct dblp_u32_opt dblp_u32_opts[] = {
@@ -61,11 +61,11 @@ static const struct dblp_u32_opt *dblp_find_opt(int name)
  */
 static int dblp_set_placement(struct dblp_sock *dsk, bool on)
 {
-	if (!on && dsk->rx_window)
-		return dsk->placement ? -EISCONN : 0;
-	dsk->placement = on;
+	if (!on && dsk->rx.window)
+		return dsk->opt.placement ? -EISCONN : 0;
+	dsk->opt.placement = on;
 	if (on)
-		dblp_place_arrived(dsk);
+		dblp_place_wake(dsk);
 	/* Placement mode accepts missing bytes, so the cap may change */
 	dblp_apply_config(dsk);
 	return 0;
@@ -81,17 +81,17 @@ static int dblp_apply_u32(struct dblp_sock *dsk, int name, u32 val, u32 *field)
 		return dblp_set_placement(dsk, val);
 	case DBLP_SPRAY:
 		/* Both ends agree on it in the handshake */
-		if (dsk->state != DBLP_STATE_CLOSED || dsk->peer_msg_max)
+		if (dsk->state != DBLP_STATE_CLOSED || dsk->tx.len_max)
 			return -EISCONN;
 		break;
 	case DBLP_NOTIFY:
-		WRITE_ONCE(dsk->notify, val);
+		WRITE_ONCE(dsk->opt.notify, val);
 		dblp_write_space(dsk);
 		return 0;
 	case DBLP_ELEMENT:
 	case DBLP_PARTIAL_SEND:
 		/* Both must stay the same until all pieces are queued */
-		if (dsk->tx_busy || dsk->tx_part)
+		if (dsk->tx.busy || dsk->tx.part)
 			return -EBUSY;
 		break;
 	}
@@ -209,16 +209,16 @@ static int dblp_cancel(struct dblp_sock *dsk, sockptr_t optval,
 	if (copy_from_sockptr(&c.tag, optval, sizeof(c.tag)))
 		return -EFAULT;
 	lock_sock(sk);
-	c.end = dsk->tx_next_id;
-	c.next = list_empty(&dsk->tx_msgs) ? c.end :
-		 list_first_entry(&dsk->tx_msgs, struct dblp_tx_msg, list)->id;
+	c.end = dsk->tx.next_id;
+	c.next = list_empty(&dsk->tx.msgs) ? c.end :
+		 list_first_entry(&dsk->tx.msgs, struct dblp_tx_msg, list)->id;
 	while (dblp_cancel_some(dsk, &c)) {
 		/* Let waiters for the socket and the backlog run */
 		release_sock(sk);
 		lock_sock(sk);
 	}
 	/* All queued pieces of the message may be settled */
-	if (c.err == -ENOENT && dsk->tx_part && dsk->tx_part->msg.tag == c.tag)
+	if (c.err == -ENOENT && dsk->tx.part && dsk->tx.part->msg.tag == c.tag)
 		c.err = -EBUSY;
 	release_sock(sk);
 	return c.err;
@@ -301,7 +301,7 @@ static int dblp_get_u32(struct dblp_sock *dsk, const struct dblp_u32_opt *opt,
 	if (len < (int)sizeof(val))
 		return -EINVAL;
 	lock_sock(&dsk->sk);
-	dblp_settle_config(dsk);
+	dblp_refresh_config(dsk);
 	val = *(const u32 *)((const void *)dsk + opt->offset);
 	release_sock(&dsk->sk);
 	return dblp_give(optval, optlen, &val, sizeof(val));
@@ -315,7 +315,7 @@ static int dblp_get_job(struct dblp_sock *dsk, char __user *optval,
 	if (len < (int)sizeof(id))
 		return -EINVAL;
 	lock_sock(&dsk->sk);
-	id = dblp_job_id(dsk->job);
+	id = dblp_job_id(dsk->conf.job);
 	release_sock(&dsk->sk);
 	return dblp_give(optval, optlen, &id, sizeof(id));
 }
@@ -340,16 +340,6 @@ static int dblp_get_info(struct dblp_sock *dsk, char __user *optval,
 			 min_t(int, len, sizeof(info)));
 }
 
-/*
- * Options for loss maps of programs that were built when the ranges followed
- * @ranges in struct dblp_lossmap.
- */
-enum dblp_old_lossmap {
-	DBLP_OLD_LOSSMAP	= 11,
-	DBLP_OLD_SENT_LOSSMAP	= 12,
-	DBLP_OLD_LOSSMAP_LEN	= 16,
-};
-
 /* Copy a loss map to the user: as many ranges as fit */
 static int dblp_give_lossmap(char __user *optval, int __user *optlen, int len,
 			     const struct dblp_lossmap *head,
@@ -366,19 +356,19 @@ static int dblp_give_lossmap(char __user *optval, int __user *optlen, int len,
 	return put_user(size, optlen);
 }
 
-static int dblp_get_lossmap(struct dblp_sock *dsk, bool sent, u32 offset,
+static int dblp_get_lossmap(struct dblp_sock *dsk, bool sent,
 			    char __user *optval, int __user *optlen, int len)
 {
-	struct dblp_lossmap head = { .offset = offset };
+	struct dblp_lossmap head = { .offset = sizeof(head) };
 	struct dblp_range *r = NULL;
 	struct dblp_rcvinfo info;
 	struct dblp_tx_msg *msg;
 	int err = -ENODATA;
 
-	if (len < (int)offset)
+	if (len < (int)sizeof(head))
 		return -EINVAL;
 	lock_sock(&dsk->sk);
-	msg = dsk->tx_reported;
+	msg = dsk->tx.reported;
 	if (sent && msg) {
 		err = 0;
 		head.tag = msg->tag;
@@ -386,14 +376,14 @@ static int dblp_get_lossmap(struct dblp_sock *dsk, bool sent, u32 offset,
 		head.ranges = msg->ranges;
 		if (head.ranges)
 			r = dblp_tx_ranges(msg);
-	} else if (!sent && !list_empty(&dsk->rx_last)) {
+	} else if (!sent && dsk->rx.any_read) {
 		err = 0;
-		dblp_rx_join(&dsk->rx_last, &info);
-		head.tag = info.tag;
-		head.msg_id = info.msg_id;
+		dblp_rx_join(&dsk->rx.last, &info);
+		head.tag = dsk->rx.last_tag;
+		head.msg_id = dsk->rx.last_number;
 		head.ranges = info.ranges;
 		if (head.ranges)
-			r = dblp_rx_ranges(&dsk->rx_last, info.ranges);
+			r = dblp_rx_ranges(&dsk->rx.last, info.ranges);
 	}
 	release_sock(&dsk->sk);
 	if (!err && head.ranges && !r)
@@ -428,14 +418,8 @@ int dblp_getsockopt(struct socket *sock, int level, int name,
 		return dblp_get_info(dsk, optval, optlen, len);
 	case DBLP_LOSSMAP:
 	case DBLP_SENT_LOSSMAP:
-		return dblp_get_lossmap(dsk, name == DBLP_SENT_LOSSMAP,
-					sizeof(struct dblp_lossmap), optval,
+		return dblp_get_lossmap(dsk, name == DBLP_SENT_LOSSMAP, optval,
 					optlen, len);
-	case DBLP_OLD_LOSSMAP:
-	case DBLP_OLD_SENT_LOSSMAP:
-		return dblp_get_lossmap(dsk, name == DBLP_OLD_SENT_LOSSMAP,
-					DBLP_OLD_LOSSMAP_LEN, optval, optlen,
-					len);
 	default:
 		return -ENOPROTOOPT;
 	}

@@ -8,7 +8,7 @@
 static void dblp_keepalive_expired(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->keepalive_at = 0;
+	dsk->due.keepalive = 0;
 	dblp_ctl_add(dsk, DBLP_FRAME_PING);
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_KEEPALIVESENT);
 }
@@ -16,8 +16,8 @@ static void dblp_keepalive_expired(struct dblp_sock *dsk)
 static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 {
 	if (!dsk->sent.inflight_pkts)
-		dsk->progress = now;
-	if (now - dsk->progress >= dblp_patience(dsk)) {
+		dsk->tx.progress = now;
+	if (now - dsk->tx.progress >= dblp_user_timeout(dsk)) {
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
 		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 		return;
@@ -27,38 +27,38 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 		return;
 	dblp_path_timeout(dsk);
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PTOEXPIRED);
-	dsk->pto_count++;
+	dsk->tx.pto_count++;
 	trace_dblp_pto(dsk);
 	if (dsk->cc.ops->timeout)
-		dsk->cc.ops->timeout(&dsk->cc, dsk->pto_count, now);
+		dsk->cc.ops->timeout(&dsk->cc, dsk->tx.pto_count, now);
 	dblp_probe(dsk, now);
 }
 
-static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
+static void dblp_timer_handle(struct dblp_sock *dsk, u64 now)
 {
-	if (dsk->handshake_at && now >= dsk->handshake_at)
+	if (dsk->due.handshake && now >= dsk->due.handshake)
 		dblp_handshake_repeat(dsk, now);
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return;
 	if (dsk->sent.loss_time && now >= dsk->sent.loss_time)
 		dblp_loss_expired(dsk, now);
-	if (dsk->pto_at && now >= dsk->pto_at)
+	if (dsk->due.pto && now >= dsk->due.pto)
 		dblp_pto_expired(dsk, now);
-	if (dsk->orphan_at && now >= dsk->orphan_at)
-		dblp_orphan_look(dsk, now);
+	if (dsk->due.orphan && now >= dsk->due.orphan)
+		dblp_orphan_check(dsk, now);
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return;
-	if (dsk->ack_at && now >= dsk->ack_at)
+	if (dsk->due.ack && now >= dsk->due.ack)
 		dblp_send_ack(dsk, now);
-	if (dsk->keepalive_at && now >= dsk->keepalive_at)
+	if (dsk->due.keepalive && now >= dsk->due.keepalive)
 		dblp_keepalive_expired(dsk);
-	if (dsk->spare_at && now >= dsk->spare_at) {
-		dsk->spare_at = 0;
+	if (dsk->due.spare && now >= dsk->due.spare) {
+		dsk->due.spare = 0;
 		dblp_txbuf_drop_cache(dsk);
 		dblp_ring_shrink(dsk);
 	}
-	if (dsk->refused_until && now >= dsk->refused_until) {
-		WRITE_ONCE(dsk->refused_until, 0);
+	if (dsk->due.charge && now >= dsk->due.charge) {
+		WRITE_ONCE(dsk->due.charge, 0);
 		dblp_write_space(dsk);
 	}
 	dblp_flush(dsk);
@@ -82,11 +82,11 @@ static void dblp_timer_run(struct dblp_sock *dsk)
 	u64 now = ktime_get_ns();
 
 	if (dsk->state != DBLP_STATE_CLOSED)
-		dblp_timer_attend(dsk, now);
-	dsk->work_at = dblp_after_pause(dsk->work_at, now);
+		dblp_timer_handle(dsk, now);
+	dsk->due.work = dblp_after_pause(dsk->due.work, now);
 	dsk->sent.loss_time = dblp_after_pause(dsk->sent.loss_time, now);
 	/* Arm the timer once, for all deadlines that were set meanwhile */
-	dsk->timer_at = 0;
+	dsk->due.armed = 0;
 	dblp_timer_update(dsk);
 }
 

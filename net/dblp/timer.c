@@ -62,19 +62,19 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	u64 at;
 
 	sock_owned_by_me(&dsk->sk);
-	at = dblp_earliest(dsk->handshake_at, dsk->pace_at);
+	at = dblp_earliest(dsk->due.handshake, dsk->due.pace);
 	at = dblp_earliest(at, dsk->sent.loss_time);
-	at = dblp_earliest(at, dsk->pto_at);
-	at = dblp_earliest(at, dsk->ack_at);
-	at = dblp_earliest(at, dsk->keepalive_at);
-	at = dblp_earliest(at, dsk->work_at);
-	at = dblp_earliest(at, dsk->spare_at);
-	at = dblp_earliest(at, dsk->orphan_at);
-	at = dblp_earliest(at, dsk->refused_until);
-	if (!at || (dsk->timer_at && dsk->timer_at <= at))
+	at = dblp_earliest(at, dsk->due.pto);
+	at = dblp_earliest(at, dsk->due.ack);
+	at = dblp_earliest(at, dsk->due.keepalive);
+	at = dblp_earliest(at, dsk->due.work);
+	at = dblp_earliest(at, dsk->due.spare);
+	at = dblp_earliest(at, dsk->due.orphan);
+	at = dblp_earliest(at, dsk->due.charge);
+	if (!at || (dsk->due.armed && dsk->due.armed <= at))
 		return;
 
-	dsk->timer_at = at;
+	dsk->due.armed = at;
 	hrtimer_start(&dsk->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
@@ -82,36 +82,36 @@ void dblp_timer_update(struct dblp_sock *dsk)
 void dblp_work_soon(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->work_at = dblp_earliest(dsk->work_at, ktime_get_ns());
+	dsk->due.work = dblp_earliest(dsk->due.work, ktime_get_ns());
 }
 
 /**
- * dblp_last_heard() - when the peer was last heard
+ * dblp_last_received() - when a packet of the peer was last received
  * @dsk: connection
  *
  * Return: time of the last packet or acknowledgment from the peer, or since
  * when one is awaited, if that is later.
  */
-u64 dblp_last_heard(const struct dblp_sock *dsk)
+u64 dblp_last_received(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	return max(dsk->progress, dsk->largest_at);
+	return max(dsk->tx.progress, dsk->acks.largest_at);
 }
 
 /**
- * dblp_patience() - user timeout in force, in nanoseconds
+ * dblp_user_timeout() - user timeout in force, in nanoseconds
  * @dsk: socket
  *
- * After close() it is at most DBLP_FAREWELL_MS once all messages are settled
- * and only control frames, such as FIN, are not acknowledged.
+ * After close() it is at most DBLP_CLOSE_TIMEOUT_MS once all messages are
+ * settled and only control frames, such as FIN, are not acknowledged.
  */
-u64 dblp_patience(const struct dblp_sock *dsk)
+u64 dblp_user_timeout(const struct dblp_sock *dsk)
 {
-	u32 ms = dsk->user_timeout_ms;
+	u32 ms = dsk->opt.user_timeout_ms;
 
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->state == DBLP_STATE_CLOSING && list_empty(&dsk->tx_msgs))
-		ms = min_t(u32, ms, DBLP_FAREWELL_MS);
+	if (dsk->state == DBLP_STATE_CLOSING && list_empty(&dsk->tx.msgs))
+		ms = min_t(u32, ms, DBLP_CLOSE_TIMEOUT_MS);
 	return (u64)ms * NSEC_PER_MSEC;
 }
 
@@ -124,12 +124,13 @@ void dblp_keepalive_set(struct dblp_sock *dsk)
 	u64 at;
 
 	sock_owned_by_me(&dsk->sk);
-	dsk->keepalive_at = 0;
+	dsk->due.keepalive = 0;
 	if (!sock_flag(&dsk->sk, SOCK_KEEPOPEN) ||
 	    dsk->state != DBLP_STATE_ESTABLISHED)
 		return;
-	at = dblp_last_heard(dsk) + (u64)dsk->keepalive_ms * NSEC_PER_MSEC;
-	dsk->keepalive_at = max(at, ktime_get_ns() + DBLP_KEEPALIVE_SOON_NS);
+	at = dblp_last_received(dsk) +
+	     (u64)dsk->opt.keepalive_ms * NSEC_PER_MSEC;
+	dsk->due.keepalive = max(at, ktime_get_ns() + DBLP_KEEPALIVE_SOON_NS);
 }
 
 /**
@@ -157,6 +158,6 @@ void dblp_keepalive(struct sock *sk, int on)
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->keepalive_ms = ms;
+	dsk->opt.keepalive_ms = ms;
 	dblp_keepalive(&dsk->sk, sock_flag(&dsk->sk, SOCK_KEEPOPEN));
 }

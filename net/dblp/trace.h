@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints: see "Tracing" in Documentation/dblp.rst, whose table explains
+ * Tracepoints: see "Tracing" in Documentation/admin.rst, whose table explains
  * each field. A disabled tracepoint costs nothing but a patched-out jump.
  *
  * The packets of one train are one event, with their number as @n. So the sum
@@ -307,10 +307,10 @@ TRACE_EVENT(dblp_pto,
 
 	TP_fast_assign(
 		DBLP_TRACE_ASSIGN(dsk);
-		__entry->count = dsk->pto_count;
+		__entry->count = dsk->tx.pto_count;
 		__entry->inflight = dsk->sent.inflight;
 		__entry->srtt_us = div_u64(dsk->rtt.srtt, NSEC_PER_USEC);
-		__entry->silent_us = div_u64(ktime_get_ns() - dsk->last_sent,
+		__entry->silent_us = div_u64(ktime_get_ns() - dsk->tx.last_sent,
 					     NSEC_PER_USEC);
 	),
 

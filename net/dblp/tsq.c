@@ -50,11 +50,11 @@ bool dblp_tsq_full(struct dblp_sock *dsk, u32 mss)
 	sock_owned_by_me(&dsk->sk);
 	if (!dsk->sent.inflight_pkts)
 		return false;
-	if (dsk->refused)
+	if (dsk->tx.queue_full)
 		return true;
 	if (dblp_tsq_queued(dsk) <= max)
 		return false;
-	WRITE_ONCE(dsk->tsq_max, max);
+	WRITE_ONCE(dsk->tsq.max, max);
 	/* Pairs with the barrier in dblp_tsq_freed() */
 	smp_mb();
 	return dblp_tsq_queued(dsk) > max;
@@ -86,18 +86,19 @@ static void dblp_tsq_freed(struct sock *sk)
 
 	/* The buffer was subtracted. Pairs with smp_mb() in dblp_tsq_full() */
 	smp_mb__after_atomic();
-	max = READ_ONCE(dsk->tsq_max);
+	max = READ_ONCE(dsk->tsq.max);
 	if ((!max || dblp_tsq_queued(dsk) > max + 1) && !dblp_tsq_writable(dsk))
 		return;
 	if (test_and_set_bit(DBLP_TSQ_QUEUED, &dsk->deferred))
 		return;
 	refcount_inc(&sk->sk_wmem_alloc);
-	tasklet_schedule(&dsk->tsq_tasklet);
+	tasklet_schedule(&dsk->tsq.tasklet);
 }
 
 static void dblp_tsq_run(struct tasklet_struct *t)
 {
-	struct dblp_sock *dsk = container_of(t, struct dblp_sock, tsq_tasklet);
+	struct dblp_sock *dsk = container_of(t, struct dblp_sock,
+					      tsq.tasklet);
 
 	clear_bit(DBLP_TSQ_QUEUED, &dsk->deferred);
 	/* A buffer freed from here on schedules the tasklet again */
@@ -109,6 +110,6 @@ static void dblp_tsq_run(struct tasklet_struct *t)
 /** dblp_tsq_init() - initialize a socket that has sent nothing yet */
 void dblp_tsq_init(struct dblp_sock *dsk)
 {
-	tasklet_setup(&dsk->tsq_tasklet, dblp_tsq_run);
+	tasklet_setup(&dsk->tsq.tasklet, dblp_tsq_run);
 	dsk->sk.sk_write_space = dblp_tsq_freed;
 }

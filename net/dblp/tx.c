@@ -17,7 +17,7 @@
 static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
 			      const struct dblp_tx_msg *msg)
 {
-	u32 budget = min(msg->budget, dsk->peer_cap);
+	u32 budget = min(msg->budget, dsk->tx.cap);
 	u32 n;
 
 	n = dblp_first_pass(msg->acked.n, msg->seg_size, msg->len,
@@ -64,7 +64,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	msg->seg_size = dblp_seg_size(dsk, msg->meta);
 	n = DIV_ROUND_UP(msg->len, msg->seg_size);
 	bits = dblp_segmap_bytes(n);
-	size = (2 + dsk->elide) * bits + n;
+	size = (2 + dsk->opt.elide) * bits + n;
 	err = dblp_tx_charge(dsk, bits);
 	if (err)
 		return err;
@@ -82,9 +82,9 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	/* Bitmaps first, because they need the alignment */
 	dblp_segmap_init(&msg->acked, msg->segs, n);
 	dblp_segmap_init(&msg->need, msg->segs + bits, n);
-	if (dsk->elide)
+	if (dsk->opt.elide)
 		dblp_segmap_init(&msg->zeros, msg->segs + 2 * bits, n);
-	msg->sent = msg->segs + (2 + dsk->elide) * bits;
+	msg->sent = msg->segs + (2 + dsk->opt.elide) * bits;
 
 	msg->crit_segs = DIV_ROUND_UP(msg->critical, msg->seg_size);
 	msg->least = msg->crit_segs;
@@ -103,10 +103,10 @@ static void dblp_tx_resume(struct dblp_sock *dsk)
 {
 	u64 now;
 
-	if (!list_empty(&dsk->tx_msgs) || !dsk->cc.ops->resume)
+	if (!list_empty(&dsk->tx.msgs) || !dsk->cc.ops->resume)
 		return;
 	now = ktime_get_ns();
-	dsk->pace_next = max(dsk->pace_next,
+	dsk->pace.next = max(dsk->pace.next,
 			     now + dsk->cc.ops->resume(&dsk->cc, now));
 }
 
@@ -131,13 +131,13 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	sock_owned_by_me(&dsk->sk);
 	dblp_tx_resume(dsk);
 	dblp_elide_queue(msg);
-	WRITE_ONCE(dsk->tx_bytes, dsk->tx_bytes + msg->len);
-	msg->id = dsk->tx_next_id++;
+	WRITE_ONCE(dsk->tx.bytes, dsk->tx.bytes + msg->len);
+	msg->id = dsk->tx.next_id++;
 	trace_dblp_msg_open(dsk, msg, NULL);
-	list_add_tail(&msg->list, &dsk->tx_msgs);
-	rb_add(&msg->node, &dsk->tx_ids, dblp_tx_less);
-	if (!dsk->tx_cur)
-		dsk->tx_cur = msg;
+	list_add_tail(&msg->list, &dsk->tx.msgs);
+	rb_add(&msg->node, &dsk->tx.ids, dblp_tx_less);
+	if (!dsk->tx.cur)
+		dsk->tx.cur = msg;
 }
 
 /**
@@ -152,15 +152,15 @@ struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id)
 	struct dblp_tx_msg *msg;
 
 	sock_owned_by_me(&dsk->sk);
-	msg = rb_entry_safe(rb_find(&id, &dsk->tx_ids, dblp_tx_cmp),
+	msg = rb_entry_safe(rb_find(&id, &dsk->tx.ids, dblp_tx_cmp),
 			    struct dblp_tx_msg, node);
 	return msg && msg->started ? msg : NULL;
 }
 
-/** dblp_tx_from() - first message of @tx_msgs with this ID or a later one */
+/** dblp_tx_from() - first message of @tx.msgs with this ID or a later one */
 struct dblp_tx_msg *dblp_tx_from(const struct dblp_sock *dsk, u32 id)
 {
-	struct rb_node *node = dsk->tx_ids.rb_node, *from = NULL;
+	struct rb_node *node = dsk->tx.ids.rb_node, *from = NULL;
 
 	sock_owned_by_me(&dsk->sk);
 	while (node) {
@@ -172,12 +172,12 @@ struct dblp_tx_msg *dblp_tx_from(const struct dblp_sock *dsk, u32 id)
 	return rb_entry_safe(from, struct dblp_tx_msg, node);
 }
 
-/** dblp_tx_after() - the next message of @tx_msgs, or NULL */
+/** dblp_tx_after() - the next message of @tx.msgs, or NULL */
 struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
 				  struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
-	return list_is_last(&msg->list, &dsk->tx_msgs) ? NULL :
+	return list_is_last(&msg->list, &dsk->tx.msgs) ? NULL :
 	       list_next_entry(msg, list);
 }
 
@@ -185,19 +185,19 @@ struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
 void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
-	rb_erase(&msg->node, &dsk->tx_ids);
-	if (dsk->tx_recount == msg)
-		dsk->tx_recount = dblp_tx_after(dsk, msg);
+	rb_erase(&msg->node, &dsk->tx.ids);
+	if (dsk->tx.recount == msg)
+		dsk->tx.recount = dblp_tx_after(dsk, msg);
 }
 
 /*
  * Is a message less than DBLP_MSG_WINDOW IDs after the oldest unsettled one?
  * This bounds each walk over started messages, whatever the peer allows.
  */
-static bool dblp_tx_near(const struct dblp_sock *dsk,
-			 const struct dblp_tx_msg *msg)
+static bool dblp_tx_in_window(const struct dblp_sock *dsk,
+			      const struct dblp_tx_msg *msg)
 {
-	return msg->id - list_first_entry(&dsk->tx_msgs, struct dblp_tx_msg,
+	return msg->id - list_first_entry(&dsk->tx.msgs, struct dblp_tx_msg,
 					  list)->id < DBLP_MSG_WINDOW;
 }
 
@@ -210,27 +210,27 @@ static u64 dblp_tx_cost(const struct dblp_tx_msg *msg)
 static bool dblp_tx_may_start(const struct dblp_sock *dsk,
 			      const struct dblp_tx_msg *msg)
 {
-	return dblp_before(msg->id, dsk->peer_max_msg) &&
-	       dsk->tx_cost + dblp_tx_cost(msg) <= dsk->peer_max_data;
+	return dblp_before(msg->id, dsk->tx.id_limit) &&
+	       dsk->tx.cost + dblp_tx_cost(msg) <= dsk->tx.data_limit;
 }
 
 /** dblp_tx_wants() - total credit that the next message waits for, or 0 */
 u64 dblp_tx_wants(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (!dsk->tx_cur || dsk->tx_cur->started ||
-	    dblp_tx_may_start(dsk, dsk->tx_cur))
+	if (!dsk->tx.cur || dsk->tx.cur->started ||
+	    dblp_tx_may_start(dsk, dsk->tx.cur))
 		return 0;
-	return dsk->tx_cost + dblp_tx_cost(dsk->tx_cur);
+	return dsk->tx.cost + dblp_tx_cost(dsk->tx.cur);
 }
 
 static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	if (msg->started)
 		return true;
-	if (!dblp_tx_may_start(dsk, msg) || !dblp_tx_near(dsk, msg))
+	if (!dblp_tx_may_start(dsk, msg) || !dblp_tx_in_window(dsk, msg))
 		return false;
-	dsk->tx_cost += dblp_tx_cost(msg);
+	dsk->tx.cost += dblp_tx_cost(msg);
 	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	msg->started = 1;
 	if (msg->bare)
@@ -309,11 +309,11 @@ static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 	return any_lost;
 }
 
-/** dblp_tx_advance() - move @tx_cur to the next message */
+/** dblp_tx_advance() - move @tx.cur to the next message */
 void dblp_tx_advance(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->tx_cur = dblp_tx_after(dsk, dsk->tx_cur);
+	dsk->tx.cur = dblp_tx_after(dsk, dsk->tx.cur);
 }
 
 /**
@@ -329,14 +329,14 @@ struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 	struct dblp_tx_msg *msg, *tmp;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry_safe(msg, tmp, &dsk->tx_lost, lost_node) {
+	list_for_each_entry_safe(msg, tmp, &dsk->tx.lost, lost_node) {
 		if (dblp_tx_pick_seg(msg, seg, again))
 			return msg;
 		/* Enough segments are in flight, until more are lost */
 		list_del_init(&msg->lost_node);
 	}
 
-	while ((msg = dsk->tx_cur)) {
+	while ((msg = dsk->tx.cur)) {
 		if (!dblp_tx_start(dsk, msg))
 			return NULL;
 		if (!msg->cancelled && dblp_tx_pick_seg(msg, seg, again))
@@ -346,15 +346,15 @@ struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 	return NULL;
 }
 
-/** dblp_tx_mark_lost() - put a message with segments to repair on @tx_lost */
+/** dblp_tx_mark_lost() - put a message with segments to repair on @tx.lost */
 void dblp_tx_mark_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (list_empty(&msg->lost_node) && !msg->cancelled)
-		list_add_tail(&msg->lost_node, &dsk->tx_lost);
+		list_add_tail(&msg->lost_node, &dsk->tx.lost);
 }
 
-/** dblp_tx_unmark_lost() - remove a message from @tx_lost if repaired */
+/** dblp_tx_unmark_lost() - remove a message from @tx.lost if repaired */
 void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
 {
 	if (!msg->need.count && dblp_tx_live(msg) >= msg->first_pass)
@@ -421,7 +421,7 @@ static void dblp_tx_recount_msg(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 void dblp_tx_recount(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->tx_recount = list_first_entry_or_null(&dsk->tx_msgs,
+	dsk->tx.recount = list_first_entry_or_null(&dsk->tx.msgs,
 						   struct dblp_tx_msg, list);
 	dblp_work_soon(dsk);
 }
@@ -433,17 +433,17 @@ void dblp_tx_recount_some(struct dblp_sock *dsk)
 	int n = DBLP_STEPS;
 
 	sock_owned_by_me(&dsk->sk);
-	while (n-- && (msg = dsk->tx_recount)) {
+	while (n-- && (msg = dsk->tx.recount)) {
 		/* Later messages are not started either */
 		if (!msg->started) {
-			dsk->tx_recount = NULL;
+			dsk->tx.recount = NULL;
 			break;
 		}
 		if (!msg->closed)
 			dblp_tx_recount_msg(dsk, msg);
-		dsk->tx_recount = dblp_tx_after(dsk, msg);
+		dsk->tx.recount = dblp_tx_after(dsk, msg);
 	}
-	if (dsk->tx_recount)
+	if (dsk->tx.recount)
 		dblp_work_soon(dsk);
 }
 
@@ -471,7 +471,7 @@ u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
 	u64 sum = 0;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(msg, &dsk->tx_msgs, list)
+	list_for_each_entry(msg, &dsk->tx.msgs, list)
 		if (!dblp_tx_over(msg))
 			sum += dblp_tx_unsent(msg);
 	return sum;

@@ -10,7 +10,7 @@
 static void dblp_tx_settled(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	dblp_tx_leave(dsk, msg);
-	list_move_tail(&msg->list, &dsk->tx_settled);
+	list_move_tail(&msg->list, &dsk->tx.settled);
 }
 
 /*
@@ -39,7 +39,7 @@ static void dblp_tx_stop(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	dblp_ctl_forget(dsk, msg);
 	list_del_init(&msg->lost_node);
-	if (dsk->tx_cur == msg)
+	if (dsk->tx.cur == msg)
 		dblp_tx_advance(dsk);
 }
 
@@ -77,7 +77,7 @@ static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
  * Decrement the copies in flight of @n segments, eight at a time. Each counter
  * is at least 1, so the 64-bit subtraction cannot borrow.
  */
-static void dblp_tx_landed(u8 *sent, u32 n)
+static void dblp_tx_drop_copies(u8 *sent, u32 n)
 {
 	u64 eight;
 
@@ -119,11 +119,11 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	if (msg->closed)
 		return;
 	if (!was_lost)
-		dblp_tx_landed(msg->sent + seg, n);
+		dblp_tx_drop_copies(msg->sent + seg, n);
 	msg->meta_acked = 1;
-	dsk->tx_moved -= msg->acked.count;
+	dsk->tx.moved -= msg->acked.count;
 	dblp_tx_segs_acked(msg, seg, n);
-	dsk->tx_moved += msg->acked.count;
+	dsk->tx.moved += msg->acked.count;
 	dblp_tx_unmark_lost(msg);
 
 	if (msg->acked.count == msg->acked.n) {
@@ -215,7 +215,7 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 
 	sock_owned_by_me(&dsk->sk);
 	if (!msg)
-		return dblp_before(f->close.msg_id, dsk->tx_next_id) ?
+		return dblp_before(f->close.msg_id, dsk->tx.next_id) ?
 		       0 : -EPROTO;
 	if (msg->closed)
 		return 0;
@@ -266,7 +266,7 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 
 	sock_owned_by_me(&dsk->sk);
 	if (!msg)
-		return dblp_before(f->lossmap.msg_id, dsk->tx_next_id) ?
+		return dblp_before(f->lossmap.msg_id, dsk->tx.next_id) ?
 		       0 : -EPROTO;
 	if (!dblp_tx_forgivable(msg) || !dblp_tx_begun(msg))
 		return -EPROTO;
@@ -310,7 +310,7 @@ static bool dblp_tx_is_next(const struct dblp_sock *dsk,
 			    const struct dblp_tx_msg *msg,
 			    struct dblp_tx_cancel *c)
 {
-	const struct dblp_tx_whole *part = dsk->tx_part;
+	const struct dblp_tx_multi *part = dsk->tx.part;
 
 	if (c->found)
 		return !dblp_tx_over(msg);
@@ -392,8 +392,8 @@ static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	if (!msg->joined)
 		dblp_tx_strip(dsk, msg);
-	list_add_tail(&msg->list, &dsk->tx_reports);
-	WRITE_ONCE(dsk->tx_n_reports, dsk->tx_n_reports + 1);
+	list_add_tail(&msg->list, &dsk->tx.reports);
+	WRITE_ONCE(dsk->tx.n_reports, dsk->tx.n_reports + 1);
 	sk_error_report(&dsk->sk);
 }
 
@@ -417,11 +417,11 @@ static void dblp_tx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 /* Report or free a settled message; for a piece, when it is the last one */
 static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	bool report = msg->whole ? msg->whole->msg.notify : msg->notify;
+	bool report = msg->multi ? msg->multi->msg.notify : msg->notify;
 
 	report &= !sock_flag(&dsk->sk, SOCK_DEAD);
-	if (msg->whole) {
-		msg = dblp_whole_settled(dsk, msg, report);
+	if (msg->multi) {
+		msg = dblp_multi_settled(dsk, msg, report);
 		if (!msg)
 			return;
 	}
@@ -445,9 +445,9 @@ void dblp_tx_settle(struct dblp_sock *dsk, u32 most)
 	struct dblp_tx_msg *msg, *tmp;
 
 	sock_owned_by_me(&dsk->sk);
-	if (list_empty(&dsk->tx_settled))
+	if (list_empty(&dsk->tx.settled))
 		return;
-	list_for_each_entry_safe(msg, tmp, &dsk->tx_settled, list) {
+	list_for_each_entry_safe(msg, tmp, &dsk->tx.settled, list) {
 		if (!most--) {
 			dblp_work_soon(dsk);
 			break;
@@ -456,8 +456,8 @@ void dblp_tx_settle(struct dblp_sock *dsk, u32 most)
 		dblp_tx_account(dsk, msg);
 		trace_dblp_msg_close(dsk, msg, NULL);
 		dblp_txbuf_retire(dsk, msg);
-		WRITE_ONCE(dsk->tx_bytes, dsk->tx_bytes - msg->len);
-		dsk->tx_moved++;
+		WRITE_ONCE(dsk->tx.bytes, dsk->tx.bytes - msg->len);
+		dsk->tx.moved++;
 		dblp_tx_leave_buffer(dsk, msg);
 		dblp_tx_finish(dsk, msg);
 	}
@@ -479,20 +479,20 @@ static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list)
 void dblp_tx_purge(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->tx_cur = NULL;
-	dsk->tx_recount = NULL;
-	dsk->tx_ids = RB_ROOT;
-	dblp_tx_purge_list(dsk, &dsk->tx_msgs);
-	dblp_tx_purge_list(dsk, &dsk->tx_settled);
-	WRITE_ONCE(dsk->tx_bytes, 0);
-	dblp_whole_put(dsk, dsk->tx_part);
-	WRITE_ONCE(dsk->tx_part, NULL);
-	INIT_LIST_HEAD(&dsk->tx_lost);
+	dsk->tx.cur = NULL;
+	dsk->tx.recount = NULL;
+	dsk->tx.ids = RB_ROOT;
+	dblp_tx_purge_list(dsk, &dsk->tx.msgs);
+	dblp_tx_purge_list(dsk, &dsk->tx.settled);
+	WRITE_ONCE(dsk->tx.bytes, 0);
+	dblp_multi_put(dsk, dsk->tx.part);
+	WRITE_ONCE(dsk->tx.part, NULL);
+	INIT_LIST_HEAD(&dsk->tx.lost);
 }
 
 /** dblp_tx_purge_reports() - drop unread reports */
 void dblp_tx_purge_reports(struct dblp_sock *dsk)
 {
-	dblp_tx_purge_list(dsk, &dsk->tx_reports);
-	WRITE_ONCE(dsk->tx_n_reports, 0);
+	dblp_tx_purge_list(dsk, &dsk->tx.reports);
+	WRITE_ONCE(dsk->tx.n_reports, 0);
 }

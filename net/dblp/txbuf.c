@@ -133,7 +133,7 @@ void dblp_txbuf_sweep(struct dblp_sock *dsk, u32 most)
 	struct page *page;
 
 	sock_owned_by_me(&dsk->sk);
-	while ((page = list_first_entry_or_null(&dsk->tx_waste, struct page,
+	while ((page = list_first_entry_or_null(&dsk->tx.waste, struct page,
 						lru))) {
 		if (!most--) {
 			dblp_work_soon(dsk);
@@ -171,20 +171,20 @@ void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		page = msg->chunks[i];
 		if (!page)
 			continue;
-		if (i < whole && dsk->tx_n_cached < DBLP_CHUNK_CACHE_MAX &&
+		if (i < whole && dsk->tx.n_cached < DBLP_CHUNK_CACHE_MAX &&
 		    !page_is_pfmemalloc(page)) {
-			dblp_txbuf_move(dsk, msg, page, &dsk->tx_chunk_cache);
-			dsk->tx_n_cached++;
+			dblp_txbuf_move(dsk, msg, page, &dsk->tx.chunk_cache);
+			dsk->tx.n_cached++;
 		} else if (few) {
 			put_page(page);
 		} else {
-			dblp_txbuf_move(dsk, msg, page, &dsk->tx_waste);
+			dblp_txbuf_move(dsk, msg, page, &dsk->tx.waste);
 		}
 	}
 	msg->n_chunks = 0;
-	if (!list_empty(&dsk->tx_waste))
+	if (!list_empty(&dsk->tx.waste))
 		dblp_work_soon(dsk);
-	dsk->spare_at = ktime_get_ns() + DBLP_SPARE_NS;
+	dsk->due.spare = ktime_get_ns() + DBLP_SPARE_NS;
 }
 
 /* Take the oldest cached chunk: if @any, even if packets refer to it */
@@ -192,11 +192,11 @@ static struct page *dblp_chunk_cache_take(struct dblp_sock *dsk, bool any)
 {
 	struct page *page;
 
-	page = list_first_entry_or_null(&dsk->tx_chunk_cache, struct page, lru);
+	page = list_first_entry_or_null(&dsk->tx.chunk_cache, struct page, lru);
 	if (!page || (!any && page_ref_count(page) != 1))
 		return NULL;
 	list_del(&page->lru);
-	dsk->tx_n_cached--;
+	dsk->tx.n_cached--;
 	sk_mem_uncharge(&dsk->sk, DBLP_CHUNK_SIZE);
 	return page;
 }
@@ -218,7 +218,7 @@ static int dblp_txbuf_charge(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 {
 	int err = dblp_tx_charge(dsk, size);
 
-	if (err && (dsk->tx_n_cached || !list_empty(&dsk->tx_waste))) {
+	if (err && (dsk->tx.n_cached || !list_empty(&dsk->tx.waste))) {
 		dblp_txbuf_drop_cache(dsk);
 		err = dblp_tx_charge(dsk, size);
 	}

@@ -256,23 +256,21 @@ enum dblp_sockopt {
 	DBLP_NOTIFY		= 8,
 	DBLP_USER_TIMEOUT	= 9,
 	DBLP_INFO		= 10,
-	/* 11 and 12 are reserved: an earlier layout of the loss maps */
+	DBLP_LOSSMAP		= 11,
+	DBLP_SENT_LOSSMAP	= 12,
 	DBLP_PLACEMENT		= 13,
 	DBLP_DEADLINE		= 14,
 	DBLP_ELIDE		= 15,
-	/* 16 is reserved */
+	DBLP_PARTIAL_SEND	= 16,
 	DBLP_TOS		= 17,
 	DBLP_KEEPALIVE		= 18,
 	DBLP_PHASE		= 19,
 	DBLP_JOB		= 20,
 	DBLP_NORM		= 21,
 	DBLP_AUTH_KEY		= 22,
-	DBLP_LOSSMAP		= 23,
-	DBLP_SENT_LOSSMAP	= 24,
-	DBLP_PARTIAL_SEND	= 25,
-	DBLP_CANCEL		= 26,
-	DBLP_ECT		= 27,
-	DBLP_SPRAY		= 28,
+	DBLP_CANCEL		= 23,
+	DBLP_ECT		= 24,
+	DBLP_SPRAY		= 25,
 };
 
 /* Bytes of a key */
@@ -351,8 +349,7 @@ enum dblp_snd_flags {
 	DBLP_SND_BUDGET		= 1 << 0,
 	DBLP_SND_POLICY		= 1 << 1,
 	DBLP_SND_DEADLINE	= 1 << 2,
-	/* 1 << 3 is reserved */
-	DBLP_SND_PHASE		= 1 << 4,
+	DBLP_SND_PHASE		= 1 << 3,
 };
 
 /**

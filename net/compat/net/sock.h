@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Linux 6.10 passes the arguments of accept() in a structure. 6.18 added
- * sk_drops_inc() and mem_cgroup_sk_inherit(). 6.19 can clone a socket without
- * locking it. The functions that set the memory cgroup of a socket are not
- * exported to modules by all kernels.
+ * sk_drops_inc(), mem_cgroup_sk_enabled() and mem_cgroup_sk_inherit(). 6.19 can
+ * clone a socket without locking it. The functions that set the memory cgroup of
+ * a socket are not exported to modules by all kernels. Features of 6.0 and older
+ * are needed.
  */
 #ifndef _NET_DBLP_COMPAT_NET_SOCK_H
 #define _NET_DBLP_COMPAT_NET_SOCK_H
 
 #include_next <net/sock.h>
+
+#ifdef DBLP_LACKS_FW_ALLOC
+#error The kernel is too old for dblp: struct proto has no per_cpu_fw_alloc, as since Linux 6.0
+#endif
 
 #ifdef DBLP_LACKS_ACCEPT_ARG
 struct proto_accept_arg {
@@ -61,6 +66,19 @@ static inline struct sock *dblp_sk_clone(const struct sock *sk, gfp_t priority,
 static inline void sk_drops_inc(struct sock *sk)
 {
 	atomic_inc(&sk->sk_drops);
+}
+#endif
+
+#ifdef DBLP_LACKS_MEM_CGROUP_SK_ENABLED
+#include <linux/memcontrol.h>
+
+static inline bool mem_cgroup_sk_enabled(const struct sock *sk)
+{
+#ifdef CONFIG_MEMCG
+	return mem_cgroup_sockets_enabled && sk->sk_memcg;
+#else
+	return false;
+#endif
 }
 #endif
 

@@ -86,19 +86,19 @@ static u64 silent_gap(const struct dblp_cc *cc, const struct dblp_rtt *rtt)
 	return rtt->latest ? dblp_cc_gap(cc) : 0;
 }
 
-static u64 silent_since(const struct dblp_rtt *rtt, u64 heard)
+static u64 silent_since(const struct dblp_rtt *rtt, u64 acked_at)
 {
-	return heard + max(rtt->srtt, rtt->latest);
+	return acked_at + max(rtt->srtt, rtt->latest);
 }
 
 u64 dblp_cc_window(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
-		   u64 heard, u64 now)
+		   u64 acked_at, u64 now)
 {
 	u64 gap = silent_gap(cc, rtt), since, pkts;
 
 	if (!gap)
 		return cc->cwnd;
-	since = silent_since(rtt, heard);
+	since = silent_since(rtt, acked_at);
 	if (now <= since)
 		return cc->cwnd;
 	pkts = min_t(u64, div64_u64(now - since, gap), DBLP_CC_SILENT_PKTS);
@@ -106,7 +106,7 @@ u64 dblp_cc_window(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 }
 
 u64 dblp_cc_opens_at(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
-		     u64 heard, u32 inflight)
+		     u64 acked_at, u32 inflight)
 {
 	u64 gap = silent_gap(cc, rtt), over, pkts;
 
@@ -115,5 +115,5 @@ u64 dblp_cc_opens_at(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 	over = (u64)inflight + cc->mss - min(cc->cwnd, inflight + cc->mss);
 	pkts = div_u64(over + cc->mss - 1, cc->mss);
 	return pkts > DBLP_CC_SILENT_PKTS ? U64_MAX :
-	       silent_since(rtt, heard) + pkts * gap;
+	       silent_since(rtt, acked_at) + pkts * gap;
 }

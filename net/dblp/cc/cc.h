@@ -47,7 +47,7 @@ struct dblp_cc_ops {
  * struct dblp_cc - the congestion control of one connection
  * @ops: functions of the congestion control
  * @mss: UDP payload of a full packet, bytes
- * @cwnd: bytes that may be in flight, at least two packets
+ * @cwnd: bytes that may be in flight, at least one packet
  * @pacing_rate: bytes a second, 0 means as fast as @cwnd allows
  * @senders: connections that send to the same receiver, including this one, as
  *	the receiver reports; 0 if unknown
@@ -171,7 +171,7 @@ u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
  * dblp_cc_window() - bytes that may be in flight now
  * @cc: the congestion control
  * @rtt: round-trip time estimator
- * @heard: arrival time of the last ACK, or time since when one is awaited
+ * @acked_at: arrival time of the last ACK, or time since when one is awaited
  * @now: the time
  *
  * On a path that loses most packets, most ACKs are lost too, and a sender that
@@ -182,19 +182,19 @@ u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
  * Return: bytes.
  */
 u64 dblp_cc_window(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
-		   u64 heard, u64 now);
+		   u64 acked_at, u64 now);
 
 /**
  * dblp_cc_opens_at() - when dblp_cc_window() has room for another packet
  * @cc: the congestion control
  * @rtt: round-trip time estimator
- * @heard: see dblp_cc_window()
+ * @acked_at: see dblp_cc_window()
  * @inflight: bytes in flight
  *
  * Return: the time, U64_MAX if only an ACK can make room.
  */
 u64 dblp_cc_opens_at(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
-		     u64 heard, u32 inflight);
+		     u64 acked_at, u32 inflight);
 
 /** dblp_cc_find() - congestion control by name, NULL if unknown */
 const struct dblp_cc_ops *dblp_cc_find(const char *name);

@@ -86,8 +86,8 @@ struct span {
  * @uncut: @wnd before it was cut for losses that may be spurious, or 0
  * @untop: @top at that time
  * @unhit: @hit at that time
- * @doubted: bytes declared lost whose loss may still turn out to be spurious
- * @doubted_at: @acts at the latest loss
+ * @undo_bytes: bytes declared lost whose loss may still turn out to be spurious
+ * @undo_at: @acts at the latest loss
  * @held_at: during a burst: its start, or when @wnd was last halved; else 0
  * @acked_at: arrival time of the last ACK, or when @wnd was halved for lack of
  *	one
@@ -143,8 +143,8 @@ struct root {
 	u64	uncut;
 	u64	untop;
 	u64	unhit;
-	u32	doubted;
-	u32	doubted_at;
+	u32	undo_bytes;
+	u32	undo_at;
 	u64	held_at;
 	u64	acked_at;
 	u64	all_at;
@@ -393,19 +393,19 @@ static void remember(struct root *r)
 	r->unhit = r->hit;
 }
 
-static void end_doubt(struct root *r)
+static void end_undo(struct root *r)
 {
-	r->doubted = 0;
+	r->undo_bytes = 0;
 	r->uncut = 0;
 }
 
 /* Undo cuts for packets that a late CPU or another path has only delayed */
-static void heed_spurious(struct dblp_cc *cc, struct root *r,
-			  const struct dblp_rate_sample *rs)
+static void on_spurious(struct dblp_cc *cc, struct root *r,
+			const struct dblp_rate_sample *rs)
 {
 	r->now.lost -= min(r->now.lost, rs->spurious);
-	r->doubted -= min(r->doubted, rs->spurious);
-	if (r->doubted)
+	r->undo_bytes -= min(r->undo_bytes, rs->spurious);
+	if (r->undo_bytes)
 		return;
 	if (r->uncut) {
 		set_wnd(cc, r, max(r->wnd, r->uncut));
@@ -413,14 +413,14 @@ static void heed_spurious(struct dblp_cc *cc, struct root *r,
 		r->hit = r->unhit;
 		end_cut(r);
 	}
-	end_doubt(r);
+	end_undo(r);
 }
 
-static void heed_loss(struct dblp_cc *cc, struct root *r,
-		      const struct dblp_rate_sample *rs)
+static void on_loss(struct dblp_cc *cc, struct root *r,
+		    const struct dblp_rate_sample *rs)
 {
-	r->doubted = min_t(u64, (u64)r->doubted + rs->lost, U32_MAX);
-	r->doubted_at = r->acts;
+	r->undo_bytes = min_t(u64, (u64)r->undo_bytes + rs->lost, U32_MAX);
+	r->undo_at = r->acts;
 	if (r->held_at)
 		return;
 	if (is_burst(cc, r)) {
@@ -455,8 +455,8 @@ static u64 least_step(const struct dblp_cc *cc, const struct root *r)
 }
 
 /* Cut the window for a CE mark, also during a burst: the queue is long */
-static void heed_mark(struct dblp_cc *cc, struct root *r,
-		      const struct dblp_rate_sample *rs)
+static void on_mark(struct dblp_cc *cc, struct root *r,
+		    const struct dblp_rate_sample *rs)
 {
 	if (rs->delivered < r->cut_end)
 		return;
@@ -494,7 +494,7 @@ static void even_out(struct dblp_cc *cc, struct root *r)
  * Forget delivery rates if the round trip grows by a quarter at once: the link
  * became slower or the path longer. Other flows fill a queue gradually.
  */
-static void heed_jump(struct root *r)
+static void on_jump(struct root *r)
 {
 	if (!r->last_rtt || mean_rtt(r) <= r->last_rtt + r->last_rtt / 4)
 		return;
@@ -565,7 +565,7 @@ static void judge_path(struct root *r)
 	r->rivals = 0;
 }
 
-static void heed_delay(struct dblp_cc *cc, struct root *r)
+static void on_delay(struct dblp_cc *cc, struct root *r)
 {
 	u64 delay, room, queue;
 
@@ -670,14 +670,14 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 		judge_burst(cc, r, rs, loss);
 	else
 		judge_span(cc, r, loss);
-	heed_jump(r);
+	on_jump(r);
 	measure(cc, r, rs);
-	if (r->acts - r->doubted_at > CALM_SPANS)
-		end_doubt(r);
+	if (r->acts - r->undo_at > CALM_SPANS)
+		end_undo(r);
 	/* Skip every other span: it still has the previous window */
 	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
 	    rs->delivered >= r->cut_end)
-		heed_delay(cc, r);
+		on_delay(cc, r);
 	r->peak -= DIV_ROUND_UP(r->peak - cc->senders, 4);
 	r->before[0] = r->before[1];
 	r->before[1] = r->before[2];
@@ -808,11 +808,11 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		end_cut(r);
 	count_credit(cc, r, rs);
 	if (rs->spurious)
-		heed_spurious(cc, r, rs);
+		on_spurious(cc, r, rs);
 	if (rs->lost)
-		heed_loss(cc, r, rs);
+		on_loss(cc, r, rs);
 	if (rs->ce)
-		heed_mark(cc, r, rs);
+		on_mark(cc, r, rs);
 	if (r->starting && rs->acked)
 		start(cc, r, rs);
 	if (rs->acked && rs->prior_delivered >= r->round_end &&

@@ -3,9 +3,10 @@
  * Path MTU discovery: see pmtu.h.
  *
  * A black hole must be distinguished from loss. Large packets lost in a row, or
- * timeouts, make the sender suspect one (@doubt). It then sends small probes,
- * one at a time. A round ends when its probe has arrived and a large packet was
- * lost since the round began. The arrival of a large packet ends the suspicion.
+ * timeouts, make the sender suspect one (@suspected). It then sends small
+ * probes, one at a time. A round ends when its probe has arrived and a large
+ * packet was lost since the round began. The arrival of a large packet ends the
+ * suspicion.
  *
  * If size did not matter, the next packet to arrive would be a large one at
  * least as often as a small one, at any loss rate. So small packets win n
@@ -28,9 +29,9 @@ static u32 fallback(const struct dblp_pmtu *p)
 	return p->mtu > p->base && !p->lower ? p->base : p->min;
 }
 
-static void forget_doubt(struct dblp_pmtu *p)
+static void end_suspicion(struct dblp_pmtu *p)
 {
-	p->doubt = false;
+	p->suspected = false;
 	p->lower = false;
 	p->hole = 0;
 	p->lost = 0;
@@ -44,10 +45,10 @@ static void set_mtu(struct dblp_pmtu *p, u32 mtu)
 {
 	p->mtu = mtu;
 	p->tries = 0;
-	forget_doubt(p);
+	end_suspicion(p);
 }
 
-static void search_anew(struct dblp_pmtu *p)
+static void restart_search(struct dblp_pmtu *p)
 {
 	p->state = DBLP_PMTU_SEARCH;
 	p->high = p->max + 1;
@@ -88,7 +89,7 @@ void dblp_pmtu_route(struct dblp_pmtu *p, u32 max)
 		set_mtu(p, max);
 		return;
 	}
-	search_anew(p);
+	restart_search(p);
 }
 
 /* Try the full MTU of the route first, because the path may carry it by now */
@@ -103,7 +104,7 @@ u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now)
 {
 	if (p->probe)
 		return 0;
-	if (p->doubt) {
+	if (p->suspected) {
 		if (p->rounds >= DBLP_PMTU_PROOF && !p->large &&
 		    !p->large_lost) {
 			p->large = p->mtu;
@@ -117,7 +118,7 @@ u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now)
 	}
 	if (p->state == DBLP_PMTU_COMPLETE && p->mtu < p->max &&
 	    now >= p->raise_at)
-		search_anew(p);
+		restart_search(p);
 	if (p->state == DBLP_PMTU_SEARCH)
 		p->probe = search_size(p);
 	return p->probe;
@@ -144,27 +145,27 @@ void dblp_pmtu_unsent(struct dblp_pmtu *p, u32 size)
 /* Count the round if it is over; fall back after the last round */
 static void judge(struct dblp_pmtu *p)
 {
-	if (!p->doubt || !p->small_passed || !p->large_lost)
+	if (!p->suspected || !p->small_passed || !p->large_lost)
 		return;
 	p->small_passed = false;
 	p->large_lost = false;
 	if (++p->rounds < DBLP_PMTU_PROOF + DBLP_PMTU_PROBES)
 		return;
 	set_mtu(p, fallback(p));
-	search_anew(p);
+	restart_search(p);
 }
 
 static void probe_acked(struct dblp_pmtu *p, u32 size, u64 now)
 {
 	land(p, size);
-	if (p->doubt && size <= fallback(p)) {
+	if (p->suspected && size <= fallback(p)) {
 		p->small_passed = true;
 		p->missed = 0;
 		judge(p);
 		return;
 	}
-	if (p->doubt && size == p->mtu)
-		forget_doubt(p);
+	if (p->suspected && size == p->mtu)
+		end_suspicion(p);
 	if (size <= p->mtu || size > p->max)
 		return;
 	set_mtu(p, size);
@@ -177,7 +178,7 @@ void dblp_pmtu_acked(struct dblp_pmtu *p, u32 size, bool probe, u64 now)
 	if (probe)
 		probe_acked(p, size, now);
 	else if (p->hole ? size >= p->hole : size > fallback(p))
-		forget_doubt(p);
+		end_suspicion(p);
 }
 
 static void probe_lost(struct dblp_pmtu *p, u32 size, u64 now)
@@ -191,7 +192,7 @@ static void probe_lost(struct dblp_pmtu *p, u32 size, u64 now)
 	}
 	if (!known)
 		return;
-	if (p->doubt) {
+	if (p->suspected) {
 		/* Keep the rounds: a probe of either small size counts */
 		p->missed += size <= fallback(p);
 		if (p->missed % DBLP_PMTU_PROBES == 0)
@@ -220,12 +221,12 @@ void dblp_pmtu_lost(struct dblp_pmtu *p, u32 size, bool probe, u64 now)
 	if (p->rounds < DBLP_PMTU_PROOF)
 		p->large_lost = true;
 	if (p->lost >= DBLP_PMTU_PROBES)
-		p->doubt = true;
+		p->suspected = true;
 	judge(p);
 }
 
 void dblp_pmtu_timeout(struct dblp_pmtu *p, u32 count)
 {
 	if (count >= DBLP_PMTU_DOUBT && p->mtu > fallback(p))
-		p->doubt = true;
+		p->suspected = true;
 }

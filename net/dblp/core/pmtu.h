@@ -33,7 +33,7 @@
  * @DBLP_PMTU_COMPLETE: @mtu is in use, without a search for a larger one
  * @DBLP_PMTU_SEARCH: probes larger than @mtu are being sent
  *
- * The RFC's BASE is either state with @doubt of &struct dblp_pmtu set; its
+ * The RFC's BASE is either state with @suspected of &struct dblp_pmtu set; its
  * ERROR is either state with @lower set.
  */
 enum dblp_pmtu_state {
@@ -53,7 +53,7 @@ enum dblp_pmtu_state {
  *	none
  * @tries: lost probes of the size being tried
  * @state: &enum dblp_pmtu_state
- * @doubt: a black hole is suspected: small probes are being sent
+ * @suspected: a black hole is suspected: small probes are being sent
  * @lower: packets of @base seem to be black-holed too: @min is tried
  * @hole: size of the first of the large packets lost in a row, 0 if none; the
  *	loss of a smaller one does not count
@@ -74,7 +74,7 @@ struct dblp_pmtu {
 	u32	large;
 	u32	tries;
 	u8	state;
-	bool	doubt;
+	bool	suspected;
 	bool	lower;
 	u32	hole;
 	u32	lost;
@@ -134,13 +134,13 @@ void dblp_pmtu_timeout(struct dblp_pmtu *p, u32 count);
 /** dblp_pmtu_known() - is no probe needed? */
 static inline bool dblp_pmtu_known(const struct dblp_pmtu *p)
 {
-	return p->mtu == p->max && !p->doubt;
+	return p->mtu == p->max && !p->suspected;
 }
 
 /** dblp_pmtu_quiet() - does the outcome of small packets not matter? */
 static inline bool dblp_pmtu_quiet(const struct dblp_pmtu *p)
 {
-	return !p->hole && !p->doubt;
+	return !p->hole && !p->suspected;
 }
 
 #endif /* _NET_DBLP_PMTU_H */

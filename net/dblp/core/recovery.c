@@ -66,7 +66,7 @@ static void take_first_sample(struct dblp_rtt *r, u64 rtt, u64 now)
 	r->srtt = rtt;
 	r->usual = rtt;
 	r->var = rtt / 2;
-	r->doubt = 4 * (DBLP_INITIAL_RTT_NS / 2);
+	r->allowance = 4 * (DBLP_INITIAL_RTT_NS / 2);
 	r->min = rtt;
 	r->min_at = now;
 }
@@ -91,7 +91,7 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 	r->latest = rtt;
 	diff = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
 	r->var = r->var - r->var / 4 + diff / 4;
-	r->doubt /= 2;
+	r->allowance /= 2;
 	r->srtt = max_t(u64, r->srtt - r->srtt / 8 + rtt / 8, 1);
 	rtt = min(rtt, 2 * r->usual);
 	r->usual = max_t(u64, r->usual - r->usual / 8 + rtt / 8, 8);
@@ -165,7 +165,7 @@ u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u64 silence)
 	u64 var = r->latest ? r->var : DBLP_INITIAL_RTT_NS / 2;
 	u64 pto = srtt + max(4 * var, DBLP_GRANULARITY_NS) + max_ack_delay;
 
-	pto = max(pto, srtt + r->doubt + max_ack_delay);
+	pto = max(pto, srtt + r->allowance + max_ack_delay);
 	return dblp_backoff(pto, silence);
 }
 
@@ -238,16 +238,14 @@ struct dblp_sent_pkt **dblp_sent_grow(struct dblp_sent *s,
 	return old;
 }
 
-struct dblp_sent_pkt **dblp_sent_shrink(struct dblp_sent *s)
+void dblp_sent_shrink(struct dblp_sent *s, struct dblp_sent_pkt *block,
+		      u32 size)
 {
-	struct dblp_sent_pkt **old = s->blocks;
-
 	s->base = s->next;
 	s->scan = s->next;
-	s->first = old[0];
+	s->first = block;
 	s->blocks = &s->first;
-	s->mask = DBLP_SENT_BLOCK - 1;
-	return old;
+	s->mask = size - 1;
 }
 
 void dblp_sent_push_row(struct dblp_sent *s, struct dblp_sent_pkt *pkt, u32 n,
@@ -474,7 +472,7 @@ static void ack_port(struct dblp_port *p, const struct dblp_sent_pkt *pkt,
 	}
 	p->missed = 0;
 	p->announced = true;
-	p->heard = now;
+	p->acked_at = now;
 }
 
 static void ack_packets(struct dblp_sent *s, u64 pn, u32 n, u64 now,

@@ -41,8 +41,8 @@ struct dblp_carried;
  * @usual: smoothed round-trip time in which a sample counts for at most twice
  *	@usual, so that a few packets delayed by a late CPU hardly change it
  * @var: mean deviation of the round-trip time
- * @doubt: allowance for round trips longer than @srtt while too few samples
- *	exist for @var; nanoseconds, 0 before the first sample
+ * @allowance: least by which the PTO exceeds @srtt while too few samples exist
+ *	for @var; nanoseconds, 0 before the first sample
  * @min: smallest recent sample; replaced 10 s after @min_at
  * @min_at: when @min was measured
  * @base: shortest round trip on the present path, see dblp_rtt_split()
@@ -58,7 +58,7 @@ struct dblp_rtt {
 	u64	srtt;
 	u64	usual;
 	u64	var;
-	u64	doubt;
+	u64	allowance;
 	u64	min;
 	u64	min_at;
 	u64	base;
@@ -76,11 +76,11 @@ struct dblp_rtt {
  * @ack_delay: part of @rtt that is the delay reported by the peer
  * @now: the time
  *
- * As in RFC 9002 section 5.3, except for @doubt. The first sample is a small
- * packet of the handshake on an idle path, and does not show how much round
- * trips vary once data flows. So the variation assumed before the first sample
- * (4 times half of DBLP_INITIAL_RTT_NS) is kept as @doubt and halved by each
- * further sample.
+ * As in RFC 9002 section 5.3, except for @allowance. The first sample is a
+ * small packet of the handshake on an idle path, and does not show how much
+ * round trips vary once data flows. So the variation assumed before the first
+ * sample (4 times half of DBLP_INITIAL_RTT_NS) is kept as @allowance and halved
+ * by each further sample.
  */
 void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now);
 
@@ -371,13 +371,13 @@ struct dblp_sent_pkt *dblp_sent_grow_block(struct dblp_sent *s,
 struct dblp_sent_pkt **dblp_sent_grow(struct dblp_sent *s,
 				      struct dblp_sent_pkt **blocks);
 /**
- * dblp_sent_shrink() - drop all packets, and keep one block
- * @s: packets sent, none of them in flight, in more than one block
- *
- * Return: the old array of blocks. The caller frees it and all of its blocks
- * but the first.
+ * dblp_sent_shrink() - drop all packets, and continue in a single block
+ * @s: packets sent, none of them in flight; the caller has freed its memory
+ * @block: zeroed
+ * @size: packets in @block, a power of two up to DBLP_SENT_BLOCK
  */
-struct dblp_sent_pkt **dblp_sent_shrink(struct dblp_sent *s);
+void dblp_sent_shrink(struct dblp_sent *s, struct dblp_sent_pkt *block,
+		      u32 size);
 /** dblp_sent_blocks() - number of blocks */
 static inline u32 dblp_sent_blocks(const struct dblp_sent *s)
 {

@@ -85,9 +85,9 @@ u32 dblp_port_pick(struct dblp_port *ports, u32 n, u64 srtt, u32 bytes)
 	return best - ports;
 }
 
-u32 dblp_port_next(struct dblp_sent *s, u32 len, u32 cwnd, u64 srtt, bool anew)
+u32 dblp_port_next(struct dblp_sent *s, u32 len, u32 cwnd, u64 srtt, bool force)
 {
-	if (anew || s->port_left < len || s->ports[s->port].missed) {
+	if (force || s->port_left < len || s->ports[s->port].missed) {
 		s->port_left = max(len, cwnd / DBLP_SPRAY_PARTS);
 		s->port = dblp_port_pick(s->ports, s->n_ports, srtt,
 					 s->port_left);
@@ -103,9 +103,9 @@ u32 dblp_port_due(struct dblp_port *ports, u32 n, u64 wait, u64 now)
 	for (p = ports; p < ports + n; p++) {
 		if (!dblp_port_dead(p) || now < p->probe_at)
 			continue;
-		if (!p->heard)
-			p->heard = now;
-		p->probe_at = now + min_t(u64, max(now - p->heard, wait),
+		if (!p->acked_at)
+			p->acked_at = now;
+		p->probe_at = now + min_t(u64, max(now - p->acked_at, wait),
 					  DBLP_PTO_MAX_NS);
 		break;
 	}

@@ -34,7 +34,7 @@ struct dblp_sent;
  * @missed: packets sent after @acked that were lost, DBLP_SPRAY_DEAD at most;
  *	without probes
  * @announced: the peer accepts packets from this port
- * @heard: when a packet was last acknowledged, or when the port was first
+ * @acked_at: when a packet was last acknowledged, or when the port was first
  *	probed
  * @probe_at: earliest time of the next probe, 0 before the first
  * @pass: virtual time of stride scheduling: the port with the smallest sends
@@ -53,7 +53,7 @@ struct dblp_port {
 	u32	recent_lost;
 	u8	missed;
 	bool	announced;
-	u64	heard;
+	u64	acked_at;
 	u64	probe_at;
 	u64	pass;
 };
@@ -103,14 +103,14 @@ u32 dblp_port_pick(struct dblp_port *ports, u32 n, u64 srtt, u32 bytes);
  * @len: bytes of the packet or train
  * @cwnd: congestion window, bytes
  * @srtt: as for dblp_port_pick()
- * @anew: pick a port even if the present one has not sent its part yet
+ * @force: pick a port even if the present one has not sent its part yet
  *
  * A port sends 1 / DBLP_SPRAY_PARTS of the window in a row, because frequent
  * changes of the port cause gaps that the peer has to acknowledge.
  *
  * Return: index of the port.
  */
-u32 dblp_port_next(struct dblp_sent *s, u32 len, u32 cwnd, u64 srtt, bool anew);
+u32 dblp_port_next(struct dblp_sent *s, u32 len, u32 cwnd, u64 srtt, bool force);
 
 /**
  * dblp_port_due() - a port to be probed now: not announced yet, or dead
@@ -119,7 +119,7 @@ u32 dblp_port_next(struct dblp_sent *s, u32 len, u32 cwnd, u64 srtt, bool anew);
  * @wait: probe timeout, see dblp_pto()
  * @now: the time
  *
- * The interval between probes is the time since @heard, from @wait to
+ * The interval between probes is the time since @acked_at, from @wait to
  * DBLP_PTO_MAX_NS. So the cost of a dead path falls with time.
  *
  * Return: index of the port, or @n if none is due. The caller must probe it.

@@ -234,20 +234,20 @@ void dblp_event_conn_end(const struct dblp_sock *dsk, u8 state, int error)
 static int dblp_event_put_msg(struct sk_buff *msg, const struct dblp_sock *dsk)
 {
 	if (nla_put_u32(msg, DBLP_A_EVENT_SOCKET, dsk->id) ||
-	    nla_put_u32(msg, DBLP_A_EVENT_MSG_ID, dsk->rx_number) ||
-	    nla_put_u64_64bit(msg, DBLP_A_EVENT_TAG, dsk->rx_chain.tag,
+	    nla_put_u32(msg, DBLP_A_EVENT_MSG_ID, dsk->rx.number) ||
+	    nla_put_u64_64bit(msg, DBLP_A_EVENT_TAG, dsk->rx.chain.tag,
 			      DBLP_A_EVENT_PAD) ||
-	    nla_put_u32(msg, DBLP_A_EVENT_LENGTH, dsk->rx_chain.total) ||
-	    nla_put_u32(msg, DBLP_A_EVENT_MISSING, dsk->rx_chain.missing) ||
-	    nla_put_u32(msg, DBLP_A_EVENT_BUDGET, dsk->rx_chain.budget) ||
-	    nla_put_u32(msg, DBLP_A_EVENT_REASON, dsk->rx_chain.reason))
+	    nla_put_u32(msg, DBLP_A_EVENT_LENGTH, dsk->rx.chain.total) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_MISSING, dsk->rx.chain.missing) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_BUDGET, dsk->rx.chain.budget) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_REASON, dsk->rx.chain.reason))
 		return -EMSGSIZE;
 	return 0;
 }
 
 /**
  * dblp_event_msg_closed() - a message was closed with bytes missing
- * @dsk: socket, locked; @rx_chain describes the whole message
+ * @dsk: socket, locked; @rx.chain describes the whole message
  */
 void dblp_event_msg_closed(const struct dblp_sock *dsk)
 {

@@ -139,7 +139,7 @@ bool dblp_nl_owns(struct sk_buff *skb, kuid_t owner)
 }
 
 /**
- * dblp_nl_check_sight() - may a request read an object?
+ * dblp_nl_check_access() - may a request read an object?
  * @info: request
  * @skb: the same request
  * @owner: owner of the object
@@ -147,8 +147,8 @@ bool dblp_nl_owns(struct sk_buff *skb, kuid_t owner)
  *
  * Return: 0, or -EPERM, which extack explains.
  */
-int dblp_nl_check_sight(struct genl_info *info, struct sk_buff *skb,
-			kuid_t owner, int attrtype)
+int dblp_nl_check_access(struct genl_info *info, struct sk_buff *skb,
+			 kuid_t owner, int attrtype)
 {
 	if (dblp_nl_owns(skb, owner) || dblp_nl_sees_all(skb))
 		return 0;

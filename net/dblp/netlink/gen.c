@@ -99,11 +99,12 @@ const struct nla_policy dblp_param_get_nl_policy[DBLP_A_PARAM_INITIAL + 1] = {
 };
 
 /* DBLP_CMD_PARAM_SET - do */
-const struct nla_policy dblp_param_set_nl_policy[DBLP_A_PARAM_KEEPALIVE_MS + 1] = {
+const struct nla_policy dblp_param_set_nl_policy[DBLP_A_PARAM_GSO + 1] = {
 	[DBLP_A_PARAM_CONGESTION] = { .type = NLA_NUL_STRING, .len = 15, },
 	[DBLP_A_PARAM_BUDGET_CAP] = { .type = NLA_U32, },
 	[DBLP_A_PARAM_USER_TIMEOUT_MS] = { .type = NLA_U32, },
 	[DBLP_A_PARAM_KEEPALIVE_MS] = { .type = NLA_U32, },
+	[DBLP_A_PARAM_GSO] = NLA_POLICY_MAX(NLA_U32, 1),
 };
 
 /* DBLP_CMD_CC_GET - do */
@@ -208,7 +209,7 @@ const struct genl_ops dblp_nl_ops[14] = {
 		.cmd		= DBLP_CMD_PARAM_SET,
 		.doit		= dblp_nl_param_set_doit,
 		.policy		= dblp_param_set_nl_policy,
-		.maxattr	= DBLP_A_PARAM_KEEPALIVE_MS,
+		.maxattr	= DBLP_A_PARAM_GSO,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{

@@ -34,7 +34,7 @@ extern const struct nla_policy dblp_job_del_nl_policy[DBLP_A_JOB_ID + 1];
 
 extern const struct nla_policy dblp_param_get_nl_policy[DBLP_A_PARAM_INITIAL + 1];
 
-extern const struct nla_policy dblp_param_set_nl_policy[DBLP_A_PARAM_KEEPALIVE_MS + 1];
+extern const struct nla_policy dblp_param_set_nl_policy[DBLP_A_PARAM_GSO + 1];
 
 extern const struct nla_policy dblp_cc_get_nl_policy[DBLP_A_CC_NAME + 1];
 

@@ -149,8 +149,8 @@ int dblp_nl_job_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(job))
 		err = PTR_ERR(job);
 	else
-		err = dblp_nl_check_sight(info, skb, job->conf.owner,
-					  DBLP_A_JOB_ID) ?:
+		err = dblp_nl_check_access(info, skb, job->conf.owner,
+					   DBLP_A_JOB_ID) ?:
 		      dblp_nl_put_job(msg, job, NETLINK_CB(skb).sk);
 	mutex_unlock(&c->lock);
 	return dblp_nl_reply_end(info, msg, hdr, err);

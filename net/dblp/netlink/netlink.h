@@ -30,8 +30,8 @@ void *dblp_nl_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
 int dblp_nl_dump_end(struct sk_buff *skb, void *hdr, int err);
 bool dblp_nl_sees_all(struct sk_buff *skb);
 bool dblp_nl_owns(struct sk_buff *skb, kuid_t owner);
-int dblp_nl_check_sight(struct genl_info *info, struct sk_buff *skb,
-			kuid_t owner, int attrtype);
+int dblp_nl_check_access(struct genl_info *info, struct sk_buff *skb,
+			 kuid_t owner, int attrtype);
 int dblp_nl_check_share(struct genl_info *info, int attrtype);
 int dblp_nl_own_share(struct genl_info *info, int attrtype, u32 *ppm);
 

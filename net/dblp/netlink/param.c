@@ -15,7 +15,8 @@ static int dblp_nl_put_defaults(struct sk_buff *skb,
 	    dblp_nl_put_own_share(skb, DBLP_A_PARAM_BUDGET_CAP, d->cap) ||
 	    nla_put_u32(skb, DBLP_A_PARAM_USER_TIMEOUT_MS,
 			d->user_timeout_ms) ||
-	    nla_put_u32(skb, DBLP_A_PARAM_KEEPALIVE_MS, d->keepalive_ms))
+	    nla_put_u32(skb, DBLP_A_PARAM_KEEPALIVE_MS, d->keepalive_ms) ||
+	    nla_put_u32(skb, DBLP_A_PARAM_GSO, d->gso))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -61,7 +62,10 @@ static int dblp_nl_take_defaults(struct genl_info *info,
 	struct nlattr *timeout = info->attrs[DBLP_A_PARAM_USER_TIMEOUT_MS];
 	struct nlattr *keepalive = info->attrs[DBLP_A_PARAM_KEEPALIVE_MS];
 	struct nlattr *cc = info->attrs[DBLP_A_PARAM_CONGESTION];
+	struct nlattr *gso = info->attrs[DBLP_A_PARAM_GSO];
 
+	if (gso)
+		d->gso = nla_get_u32(gso);
 	if (timeout)
 		d->user_timeout_ms = nla_get_u32(timeout);
 	if (keepalive)
@@ -94,9 +98,10 @@ int dblp_nl_param_set_doit(struct sk_buff *skb, struct genl_info *info)
 	if (!info->attrs[DBLP_A_PARAM_CONGESTION] &&
 	    !info->attrs[DBLP_A_PARAM_BUDGET_CAP] &&
 	    !info->attrs[DBLP_A_PARAM_USER_TIMEOUT_MS] &&
-	    !info->attrs[DBLP_A_PARAM_KEEPALIVE_MS]) {
+	    !info->attrs[DBLP_A_PARAM_KEEPALIVE_MS] &&
+	    !info->attrs[DBLP_A_PARAM_GSO]) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set: a congestion control, budget cap, user timeout or keepalive time is needed");
+			       "nothing to set: a congestion control, budget cap, user timeout, keepalive time or gso is needed");
 		return -EINVAL;
 	}
 	mutex_lock(&c->lock);

@@ -2,9 +2,11 @@
 /*
  * The generic netlink family: sockets and counters.
  */
+#include <linux/sock_diag.h>
 #include <net/genetlink.h>
 
 #include "../dblp.h"
+#include "../syscall.h"
 #include "netlink.h"
 #include "gen.h"
 
@@ -118,6 +120,27 @@ static int dblp_nl_put_addrs(struct sk_buff *skb, struct dblp_sock *dsk)
 	return 0;
 }
 
+/* What waits in the queues, with the meaning that ss gives these columns */
+static int dblp_nl_put_queues(struct sk_buff *skb, struct dblp_sock *dsk)
+{
+	u64 received, sent;
+
+	lock_sock(&dsk->sk);
+	if (dsk->state == DBLP_STATE_LISTEN) {
+		received = READ_ONCE(dsk->sk.sk_ack_backlog);
+		sent = READ_ONCE(dsk->sk.sk_max_ack_backlog);
+	} else {
+		received = dblp_unread_bytes(dsk);
+		sent = dsk->tx.bytes;
+	}
+	release_sock(&dsk->sk);
+
+	return nla_put_u64_64bit(skb, DBLP_A_SOCKET_RECV_QUEUE, received,
+				 DBLP_A_SOCKET_PAD) ?:
+	       nla_put_u64_64bit(skb, DBLP_A_SOCKET_SEND_QUEUE, sent,
+				 DBLP_A_SOCKET_PAD);
+}
+
 /**
  * dblp_nl_put_socket() - append the attributes of a socket
  * @skb: message
@@ -140,7 +163,9 @@ static int dblp_nl_put_socket(struct sk_buff *skb, struct dblp_sock *dsk,
 	    nla_put_string(skb, DBLP_A_SOCKET_CONGESTION,
 			   dblp_sock_cc_name(dsk)) ||
 	    dblp_nl_put_addrs(skb, dsk) ||
-	    dblp_nl_put_info(skb, dsk))
+	    dblp_nl_put_info(skb, dsk) ||
+	    dblp_nl_put_queues(skb, dsk) ||
+	    sock_diag_put_meminfo(&dsk->sk, skb, DBLP_A_SOCKET_MEMINFO))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -174,8 +199,8 @@ int dblp_nl_socket_get_doit(struct sk_buff *skb, struct genl_info *info)
 	dsk = dblp_nl_socket(info);
 	if (IS_ERR(dsk))
 		return PTR_ERR(dsk);
-	err = dblp_nl_check_sight(info, skb, READ_ONCE(dsk->sk.sk_uid),
-				  DBLP_A_SOCKET_ID);
+	err = dblp_nl_check_access(info, skb, READ_ONCE(dsk->sk.sk_uid),
+				   DBLP_A_SOCKET_ID);
 	if (err)
 		goto put_sock;
 	msg = dblp_nl_reply_new(info, &hdr);
