@@ -3,13 +3,12 @@
  * Addresses as text.
  */
 
-#include "libdblp.h"
+#include "units.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Offset of the IPv4 address in an IPv4-mapped one */
@@ -18,13 +17,11 @@
 /* The decimal number @text, 1 to @max; 0 if it is anything else */
 static uint32_t parse_number(const char *text, uint32_t max)
 {
-	size_t len = strspn(text, "0123456789");
-	unsigned long long n;
+	uint64_t n = 0;
 
-	if (!len || text[len])
-		return 0;
-	n = strtoull(text, NULL, 10);
-	return n <= max ? (uint32_t)n : 0;
+	if (!text[strspn(text, "0123456789")])
+		dblp_number_parse(text, 1, max, &n);
+	return (uint32_t)n;
 }
 
 static int parse_ipv6(char *text, struct sockaddr_dblp *addr)
@@ -100,6 +97,34 @@ int dblp_addr_parse(const char *text, struct sockaddr_dblp *addr)
 	if (!err)
 		*addr = new;
 	return err;
+}
+
+static const char *parse_for(const char *text, bool port, const char *wrong,
+			     struct sockaddr_dblp *addr)
+{
+	struct sockaddr_dblp new;
+	int err = dblp_addr_parse(text, &new);
+
+	if (err == -ENODEV)
+		return "names a device that this host does not have";
+	if (err || !new.sdblp_port == port)
+		return wrong;
+	*addr = new;
+	return NULL;
+}
+
+const char *dblp_addr_alone(const char *text, struct sockaddr_dblp *addr)
+{
+	return parse_for(text, false,
+			 "is not an address such as 192.0.2.1 or 2001:db8::1",
+			 addr);
+}
+
+const char *dblp_addr_port(const char *text, struct sockaddr_dblp *addr)
+{
+	return parse_for(text, true,
+			 "is not an address and a port such as 192.0.2.1:7018 or [2001:db8::1]:7018",
+			 addr);
 }
 
 void dblp_addr_format(const struct sockaddr_dblp *addr,

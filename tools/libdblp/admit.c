@@ -16,45 +16,22 @@
 #include <unistd.h>
 
 /**
- * struct guest - a connection whose peer has not proved to be a rank
- * @fd: its socket
- * @since: when it was accepted, ns
- * @got: bytes received of @hello, then of @mac
- * @challenged: @hello is complete, and a challenge was sent
- * @proof: expected MAC
- * @mac: received MAC
- * @hello: the peer's hello
- */
-struct guest {
-	int			fd;
-	uint64_t		since;
-	size_t			got;
-	bool			challenged;
-	uint8_t			proof[DBLP_MAC];
-	uint8_t			mac[DBLP_MAC];
-	struct dblp_hello	hello;
-};
-
-/**
- * struct party - state of rank 0 while ranks join
+ * struct admission - state of rank 0 while ranks join
  * @comm: the communicator
  * @until: timeout for all ranks to join, ns
- * @come: number of other ranks that have joined
- * @n: entries of @guest
- * @room: allocated entries of @guest
- * @guest: connections whose peer has not proved to be a rank
- * @poll: the listening socket, then ranks 1, 2, ..., then guests
+ * @n_joined: number of other ranks that have joined
+ * @n: number of candidates, which are the first entries of @candidate of the
+ *	communicator
+ * @poll: the listening socket, then ranks 1, 2, ..., then candidates
  * @reached: by rank, the address at which it reached rank 0
  * @error: positive errno once the ranks cannot form a communicator
  * @wrong_rank: rank that caused @error
  */
-struct party {
+struct admission {
 	struct dblp_comm	*comm;
 	uint64_t		until;
-	uint32_t		come;
+	uint32_t		n_joined;
 	uint32_t		n;
-	uint32_t		room;
-	struct guest		*guest;
 	struct pollfd		*poll;
 	struct sockaddr_dblp	*reached;
 	uint32_t		error;
@@ -70,21 +47,28 @@ static void refuse(const struct dblp_comm *comm, int fd, uint32_t error)
 	shutdown(fd, SHUT_WR);
 }
 
-/* Remove a guest from the list; its socket stays open */
-static void drop(struct party *p, struct guest *g)
+/*
+ * Remove a candidate whose socket is closed, or has another entry, too. At any
+ * time, each socket has an entry by which a child finds it.
+ */
+static void drop(struct admission *a, struct dblp_candidate *c)
 {
-	*g = p->guest[--p->n];
+	struct dblp_candidate *last = &a->comm->candidate[--a->n];
+
+	*c = *last;
+	last->fd = -1;
 }
 
-static void send_away(struct party *p, struct guest *g, uint64_t *counter,
-		      uint32_t error)
+/* Close a connection; @error: positive errno for the peer, or 0 */
+static void reject(struct admission *a, struct dblp_candidate *c,
+		   uint64_t *counter, uint32_t error)
 {
 	if (error)
-		refuse(p->comm, g->fd, error);
+		refuse(a->comm, c->fd, error);
 	if (counter)
-		dblp_comm_count(p->comm, counter);
-	close(g->fd);
-	drop(p, g);
+		dblp_comm_count(a->comm, counter);
+	dblp_fd_close(&c->fd);
+	drop(a, c);
 }
 
 /* Attribute in which a rank differs from rank 0; NULL: none */
@@ -101,6 +85,8 @@ static const char *difference(const struct dblp_comm *comm, const struct dblp_he
 		return "number of devices";
 	if (h->ctl.message_bytes != own.ctl.message_bytes)
 		return "size of messages";
+	if (h->ctl.authenticate != own.ctl.authenticate)
+		return "authentication of data";
 	return h->ctl.digest == own.ctl.digest ? NULL : "lanes";
 }
 
@@ -108,190 +94,190 @@ static const char *difference(const struct dblp_comm *comm, const struct dblp_he
  * Store a rank's addresses; the peer address of its connection replaces
  * unspecified ones
  */
-static int take_addresses(struct party *p, const struct guest *g)
+static int take_addresses(struct admission *a, const struct dblp_candidate *c)
 {
-	struct sockaddr_dblp *to = &p->comm->table[g->hello.ctl.rank * p->comm->n_nics];
+	struct sockaddr_dblp *to = &a->comm->table[c->hello.ctl.rank * a->comm->n_nics];
 	struct sockaddr_dblp peer;
-	int err = dblp_name_of(g->fd, true, &peer);
+	int err = dblp_name_of(c->fd, true, &peer);
 	uint32_t i;
 
-	for (i = 0; !err && i < p->comm->n_nics; i++) {
-		to[i] = g->hello.addr[i];
+	for (i = 0; !err && i < a->comm->n_nics; i++) {
+		to[i] = c->hello.addr[i];
 		if (!dblp_is_any(&to[i]) || dblp_is_loopback(&peer))
 			continue;
 		to[i] = peer;
-		to[i].sdblp_port = g->hello.addr[i].sdblp_port;
+		to[i].sdblp_port = c->hello.addr[i].sdblp_port;
 	}
-	p->reached[g->hello.ctl.rank] = g->hello.reached;
+	a->reached[c->hello.ctl.rank] = c->hello.reached;
 	return err;
 }
 
 /* The peer is a rank of this communicator */
-static void welcome(struct party *p, struct guest *g)
+static void join(struct admission *a, struct dblp_candidate *c)
 {
-	const uint32_t rank = g->hello.ctl.rank;
-	const char *what = difference(p->comm, &g->hello);
+	const uint32_t rank = c->hello.ctl.rank;
+	const char *what = difference(a->comm, &c->hello);
 
-	if (what && !p->error) {
-		p->error = EINVAL;
-		p->wrong_rank = rank;
+	if (what && !a->error) {
+		a->error = EINVAL;
+		a->wrong_rank = rank;
 		dblp_why(-EINVAL, "rank %u has another %s than rank 0", rank, what);
 	}
-	if (!p->error && take_addresses(p, g)) {
-		send_away(p, g, NULL, 0);
+	if (!a->error && take_addresses(a, c)) {
+		reject(a, c, NULL, 0);
 		return;
 	}
-	p->comm->ctl[rank].fd = g->fd;
-	p->come++;
-	drop(p, g);
+	a->comm->ctl[rank].fd = c->fd;
+	a->n_joined++;
+	drop(a, c);
 }
 
 /* The peer knows the secret */
-static void proved(struct party *p, struct guest *g)
+static void authenticated(struct admission *a, struct dblp_candidate *c)
 {
-	const struct dblp_ctl *ctl = &g->hello.ctl;
-	struct dblp_comm *comm = p->comm;
+	const struct dblp_ctl *ctl = &c->hello.ctl;
+	struct dblp_comm *comm = a->comm;
 
 	/*
 	 * It wants another communicator at this address: no reason to end this
 	 * attempt
 	 */
 	if (ctl->comm && ctl->comm != comm->id) {
-		send_away(p, g, &comm->stats.strangers, EAGAIN);
+		reject(a, c, &comm->stats.strangers, EAGAIN);
 	} else if (ctl->epoch < comm->attr.epoch) {
-		send_away(p, g, &comm->stats.stale, ESTALE);
+		reject(a, c, &comm->stats.stale, ESTALE);
 	} else if (ctl->epoch > comm->attr.epoch) {
 		/* This attempt is over, for rank 0 and all that have joined */
-		p->error = ESTALE;
-		p->wrong_rank = 0;
+		a->error = ESTALE;
+		a->wrong_rank = 0;
 		dblp_why(-ESTALE, "rank %u has epoch %u, rank 0 has %u", ctl->rank,
 			 ctl->epoch, comm->attr.epoch);
 	} else if (ctl->rank >= comm->nranks) {
-		p->error = EINVAL;
-		p->wrong_rank = ctl->rank;
+		a->error = EINVAL;
+		a->wrong_rank = ctl->rank;
 		dblp_why(-EINVAL, "rank %u is too large: there are %u ranks", ctl->rank, comm->nranks);
-		send_away(p, g, NULL, EINVAL);
+		reject(a, c, NULL, EINVAL);
 	} else if (!ctl->rank || comm->ctl[ctl->rank].fd >= 0) {
-		send_away(p, g, &comm->stats.strangers, EEXIST);
+		reject(a, c, &comm->stats.strangers, EEXIST);
 	} else {
-		welcome(p, g);
+		join(a, c);
 	}
 }
 
 /* The hello is complete: send a challenge, with the proof of rank 0 */
-static void challenge(struct party *p, struct guest *g)
+static void challenge(struct admission *a, struct dblp_candidate *c)
 {
-	struct dblp_challenge c = {
-		.ctl = dblp_ctl_make(p->comm, DBLP_CTL_CHALLENGE),
+	struct dblp_challenge out = {
+		.ctl = dblp_ctl_make(a->comm, DBLP_CTL_CHALLENGE),
 	};
 
-	g->challenged = true;
-	g->got = 0;
-	if (getrandom(c.nonce, sizeof(c.nonce), 0) != sizeof(c.nonce)) {
-		send_away(p, g, NULL, 0);
+	c->challenged = true;
+	c->got = 0;
+	if (getrandom(out.nonce, sizeof(out.nonce), 0) != sizeof(out.nonce)) {
+		reject(a, c, NULL, 0);
 		return;
 	}
-	dblp_prove(p->comm, "rank 0", &g->hello, c.nonce, c.mac);
-	dblp_prove(p->comm, "rank r", &g->hello, c.nonce, g->proof);
+	dblp_prove(a->comm, "rank 0", &c->hello, out.nonce, out.mac);
+	dblp_prove(a->comm, "rank r", &c->hello, out.nonce, c->proof);
 	/*
 	 * The send buffer is empty, so a short send means that the connection
 	 * has ended
 	 */
-	if (send(g->fd, &c, sizeof(c), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(c))
-		send_away(p, g, &p->comm->stats.strangers, 0);
+	if (send(c->fd, &out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(out))
+		reject(a, c, &a->comm->stats.strangers, 0);
 }
 
 /*
- * Bytes missing of the current message; 0: it is complete; -1: the guest was
- * dropped
+ * Bytes missing of the current message; 0: it is complete; -1: the
+ * connection was closed
  */
-static ssize_t missing(struct party *p, struct guest *g)
+static ssize_t missing(struct admission *a, struct dblp_candidate *c)
 {
-	struct dblp_comm *comm = p->comm;
-	const struct dblp_ctl *ctl = &g->hello.ctl;
+	struct dblp_comm *comm = a->comm;
+	const struct dblp_ctl *ctl = &c->hello.ctl;
 
-	if (g->challenged)
-		return (ssize_t)(sizeof(g->mac) - g->got);
+	if (c->challenged)
+		return (ssize_t)(sizeof(c->mac) - c->got);
 	/* The first eight bytes are the same in all versions */
-	if (g->got >= 8 && ctl->magic != DBLP_CTL_MAGIC) {
-		send_away(p, g, &comm->stats.strangers, 0);
+	if (c->got >= 8 && ctl->magic != DBLP_CTL_MAGIC) {
+		reject(a, c, &comm->stats.strangers, 0);
 		return -1;
 	}
-	if (g->got >= 8 && ctl->version != DBLP_COMM_VERSION) {
-		send_away(p, g, &comm->stats.versions, EPROTONOSUPPORT);
+	if (c->got >= 8 && ctl->version != DBLP_COMM_VERSION) {
+		reject(a, c, &comm->stats.versions, EPROTONOSUPPORT);
 		return -1;
 	}
-	if (g->got < sizeof(*ctl))
-		return (ssize_t)(sizeof(*ctl) - g->got);
+	if (c->got < sizeof(*ctl))
+		return (ssize_t)(sizeof(*ctl) - c->got);
 	if (ctl->type != DBLP_CTL_JOIN || ctl->nics > DBLP_NICS_MAX) {
-		send_away(p, g, &comm->stats.strangers, 0);
+		reject(a, c, &comm->stats.strangers, 0);
 		return -1;
 	}
-	return (ssize_t)(dblp_hello_length(&g->hello) - g->got);
+	return (ssize_t)(dblp_hello_length(&c->hello) - c->got);
 }
 
-/* A guest's socket is readable */
-static void listen_to(struct party *p, struct guest *g)
+/* The socket of a candidate is readable */
+static void receive_from(struct admission *a, struct dblp_candidate *c)
 {
-	char *at = g->challenged ? (char *)g->mac : (char *)&g->hello;
-	ssize_t n = recv(g->fd, at + g->got, (size_t)missing(p, g), MSG_DONTWAIT);
+	char *at = c->challenged ? (char *)c->mac : (char *)&c->hello;
+	ssize_t n = recv(c->fd, at + c->got, (size_t)missing(a, c), MSG_DONTWAIT);
 
 	if (n <= 0) {
 		if (!n || (errno != EAGAIN && errno != EINTR))
-			send_away(p, g, &p->comm->stats.strangers, 0);
+			reject(a, c, &a->comm->stats.strangers, 0);
 		return;
 	}
-	g->got += (size_t)n;
-	if (missing(p, g))
+	c->got += (size_t)n;
+	if (missing(a, c))
 		return;
-	if (!g->challenged)
-		challenge(p, g);
-	else if (dblp_is_equal(g->mac, g->proof, sizeof(g->mac)))
-		proved(p, g);
+	if (!c->challenged)
+		challenge(a, c);
+	else if (dblp_is_equal(c->mac, c->proof, sizeof(c->mac)))
+		authenticated(a, c);
 	else
-		send_away(p, g, &p->comm->stats.strangers, EACCES);
+		reject(a, c, &a->comm->stats.strangers, EACCES);
 }
 
-/* The guest that was accepted first */
-static struct guest *oldest(const struct party *p)
+/* The candidate that was accepted first */
+static struct dblp_candidate *oldest(const struct admission *a)
 {
-	struct guest *first = p->guest;
+	struct dblp_candidate *first = a->comm->candidate;
 	uint32_t i;
 
-	for (i = 1; i < p->n; i++)
-		if (p->guest[i].since < first->since)
-			first = &p->guest[i];
+	for (i = 1; i < a->n; i++)
+		if (a->comm->candidate[i].since < first->since)
+			first = &a->comm->candidate[i];
 	return first;
 }
 
 /* Descriptors or memory are used up: does closing a connection without proof free some? */
-static int make_room(struct party *p, int error)
+static int make_room(struct admission *a, int error)
 {
-	if (!p->n)
+	if (!a->n)
 		return dblp_why(error, "rank 0 cannot accept more connections");
-	send_away(p, oldest(p), &p->comm->stats.strangers, 0);
+	reject(a, oldest(a), &a->comm->stats.strangers, 0);
 	return 0;
 }
 
 /* A client that disconnected is not an error */
-static int let_in(struct party *p)
+static int accept_one(struct admission *a)
 {
-	int fd = dblp_accept(p->comm->door);
+	int fd = dblp_accept(a->comm->join_listener);
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS)
-		return make_room(p, fd);
+		return make_room(a, fd);
 	if (fd < 0)
 		return 0;
 	/*
 	 * Without keepalive, a host that fails would keep its connection open
 	 */
-	if (dblp_tcp_keep_alive(p->comm, fd)) {
+	if (dblp_tcp_keep_alive(a->comm, fd)) {
 		close(fd);
 		return 0;
 	}
-	if (p->n == p->room)
-		send_away(p, oldest(p), &p->comm->stats.strangers, 0);
-	p->guest[p->n++] = (struct guest) {
+	if (a->n == a->comm->n_candidates)
+		reject(a, oldest(a), &a->comm->stats.strangers, 0);
+	a->comm->candidate[a->n++] = (struct dblp_candidate) {
 		.fd = fd,
 		.since = dblp_comm_now(),
 	};
@@ -302,16 +288,16 @@ static int let_in(struct party *p)
  * A rank that has joined sends nothing: an event means that its connection has
  * ended
  */
-static void forget(struct party *p, uint32_t rank)
+static void disconnected(struct admission *a, uint32_t rank)
 {
-	dblp_fd_close(&p->comm->ctl[rank].fd);
-	p->come--;
+	dblp_fd_close(&a->comm->ctl[rank].fd);
+	a->n_joined--;
 }
 
 /* "1, 3-5": the ranks that have not joined */
-static void name_missing(const struct party *p, char *text, size_t room)
+static void name_missing(const struct admission *a, char *text, size_t room)
 {
-	const struct dblp_comm *comm = p->comm;
+	const struct dblp_comm *comm = a->comm;
 	uint32_t i, end;
 	size_t at = 0;
 
@@ -329,80 +315,82 @@ static void name_missing(const struct party *p, char *text, size_t room)
 		snprintf(text + at, room - at, ", ...");
 }
 
-static int out_of_time(const struct party *p)
+static int out_of_time(const struct admission *a)
 {
-	const struct dblp_comm *comm = p->comm;
+	const struct dblp_comm *comm = a->comm;
 	const char *host = getenv("MASTER_ADDR");
 	struct dblp_where where;
 	char ranks[128];
 	bool own;
 
-	if (p->error)
-		return -(int)p->error;
-	name_missing(p, ranks, sizeof(ranks));
-	own = host && !dblp_uses_kv(comm) && !dblp_rendezvous(p->comm, &where) &&
+	if (a->error)
+		return -(int)a->error;
+	name_missing(a, ranks, sizeof(ranks));
+	own = host && !dblp_uses_kv(comm) && !dblp_rendezvous(a->comm, &where) &&
 	      where.n && dblp_is_loopback(&where.addr[0]);
 	return dblp_why(-ETIMEDOUT, "of %u ranks, some have not joined within %u ms: %s%s",
 			comm->nranks, comm->attr.join_ms, ranks, own ?
 			"; on this host MASTER_ADDR is a loopback address: is it right on other hosts?" : "");
 }
 
-static void watch(struct party *p)
+static void watch(struct admission *a)
 {
-	const struct dblp_comm *comm = p->comm;
+	const struct dblp_comm *comm = a->comm;
 	uint32_t i;
 
-	p->poll[0] = (struct pollfd) { comm->door, POLLIN, 0 };
+	a->poll[0] = (struct pollfd) { comm->join_listener, POLLIN, 0 };
 	for (i = 1; i < comm->nranks; i++)
-		p->poll[i] = (struct pollfd) { comm->ctl[i].fd, POLLIN, 0 };
-	for (i = 0; i < p->n; i++)
-		p->poll[comm->nranks + i] = (struct pollfd) { p->guest[i].fd, POLLIN, 0 };
+		a->poll[i] = (struct pollfd) { comm->ctl[i].fd, POLLIN, 0 };
+	for (i = 0; i < a->n; i++)
+		a->poll[comm->nranks + i] =
+			(struct pollfd) { comm->candidate[i].fd, POLLIN, 0 };
 }
 
-static int handle(struct party *p, uint32_t n)
+/* Handle the events of ranks, of the first @n candidates and of the listening socket */
+static int handle(struct admission *a, uint32_t n)
 {
-	const uint32_t nranks = p->comm->nranks;
+	struct dblp_comm *comm = a->comm;
 	uint32_t i;
 
-	for (i = 1; i < nranks; i++)
-		if (p->poll[i].revents)
-			forget(p, i);
+	for (i = 1; i < comm->nranks; i++)
+		if (a->poll[i].revents)
+			disconnected(a, i);
 	/* Iterate backwards: removal moves the last entry into the hole */
 	for (i = n; i--; )
-		if (p->poll[nranks + i].revents)
-			listen_to(p, &p->guest[i]);
-	return p->poll[0].revents ? let_in(p) : 0;
+		if (a->poll[comm->nranks + i].revents)
+			receive_from(a, &comm->candidate[i]);
+	return a->poll[0].revents ? accept_one(a) : 0;
 }
 
 /*
  * Receive until all have joined, a rank has a later epoch, or a rank number is
  * invalid
  */
-static int receive_guests(struct party *p)
+static int receive_ranks(struct admission *a)
 {
-	const struct dblp_comm *comm = p->comm;
+	const struct dblp_comm *comm = a->comm;
 	int err = 0;
 
-	while (!err && p->come + 1 < comm->nranks &&
-	       p->error != ESTALE && p->wrong_rank < comm->nranks) {
-		uint32_t n = p->n;
+	while (!err && a->n_joined + 1 < comm->nranks &&
+	       a->error != ESTALE && a->wrong_rank < comm->nranks) {
+		uint32_t n = a->n;
 
-		if (!dblp_ms_left(p->until))
-			return out_of_time(p);
-		watch(p);
-		if (poll(p->poll, comm->nranks + n, dblp_ms_left(p->until)) >= 0)
-			err = handle(p, n);
+		if (!dblp_ms_left(a->until))
+			return out_of_time(a);
+		watch(a);
+		if (poll(a->poll, comm->nranks + n, dblp_ms_left(a->until)) >= 0)
+			err = handle(a, n);
 	}
-	return err ?: -(int)p->error;
+	return err ?: -(int)a->error;
 }
 
 /*
  * Table for rank @to. Unspecified addresses are on the host of rank 0: use the
  * address at which @to has reached rank 0.
  */
-static void table_for(const struct party *p, uint32_t to, struct sockaddr_dblp *table)
+static void table_for(const struct admission *a, uint32_t to, struct sockaddr_dblp *table)
 {
-	const struct dblp_comm *comm = p->comm;
+	const struct dblp_comm *comm = a->comm;
 	const size_t n = (size_t)comm->nranks * comm->n_nics;
 	size_t i;
 
@@ -410,20 +398,20 @@ static void table_for(const struct party *p, uint32_t to, struct sockaddr_dblp *
 		table[i] = comm->table[i];
 		if (!dblp_is_any(&table[i]))
 			continue;
-		table[i] = p->reached[to];
+		table[i] = a->reached[to];
 		table[i].sdblp_port = comm->table[i].sdblp_port;
 	}
 }
 
 /* A rank connects to all lower ranks: can rank @to reach their addresses? */
-static int check_table(const struct party *p, uint32_t to, const struct sockaddr_dblp *table)
+static int check_table(const struct admission *a, uint32_t to, const struct sockaddr_dblp *table)
 {
-	const struct dblp_comm *comm = p->comm;
+	const struct dblp_comm *comm = a->comm;
 	char text[DBLP_ADDR_TEXT];
 	size_t i;
 
 	for (i = 0; i < (size_t)to * comm->n_nics; i++) {
-		if (!dblp_is_loopback(&table[i]) || dblp_is_loopback(&p->reached[to]))
+		if (!dblp_is_loopback(&table[i]) || dblp_is_loopback(&a->reached[to]))
 			continue;
 		dblp_addr_format(&table[i], text);
 		return dblp_why(-EADDRNOTAVAIL, "rank %u listens at %s, which rank %u cannot reach",
@@ -432,15 +420,15 @@ static int check_table(const struct party *p, uint32_t to, const struct sockaddr
 	return 0;
 }
 
-static void tell_error(const struct party *p, int error, uint64_t until)
+static void send_error(const struct admission *a, int error, uint64_t until)
 {
-	const struct dblp_comm *comm = p->comm;
+	const struct dblp_comm *comm = a->comm;
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_ABORT);
 	char why[DBLP_WHY_TEXT] = "";
 	uint32_t i;
 
 	snprintf(why, sizeof(why), "%s", dblp_comm_why(NULL));
-	ctl.rank = p->wrong_rank;
+	ctl.rank = a->wrong_rank;
 	ctl.error = (uint32_t)-error;
 	for (i = 1; i < comm->nranks; i++)
 		if (comm->ctl[i].fd >= 0 &&
@@ -448,9 +436,9 @@ static void tell_error(const struct party *p, int error, uint64_t until)
 			dblp_transfer(comm->ctl[i].fd, why, sizeof(why), true, until);
 }
 
-static int tell_table(struct party *p, uint64_t until)
+static int send_table(struct admission *a, uint64_t until)
 {
-	struct dblp_comm *comm = p->comm;
+	struct dblp_comm *comm = a->comm;
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_TABLE);
 	size_t len = (size_t)comm->nranks * comm->n_nics * sizeof(*comm->table);
 	struct sockaddr_dblp *table = malloc(len);
@@ -461,9 +449,9 @@ static int tell_table(struct party *p, uint64_t until)
 	ctl.nics = comm->n_nics;
 	ctl.comm = comm->id;
 	for (i = 1; !err && i < comm->nranks; i++) {
-		p->wrong_rank = i;
-		table_for(p, i, table);
-		err = check_table(p, i, table);
+		a->wrong_rank = i;
+		table_for(a, i, table);
+		err = check_table(a, i, table);
 		if (err)
 			break;
 		err = dblp_transfer(comm->ctl[i].fd, &ctl, sizeof(ctl), true, until) ?:
@@ -494,23 +482,49 @@ static int has_protocol(const struct dblp_where *where)
 	return where->n ? -EAFNOSUPPORT : 0;
 }
 
-static int prepare(struct party *p)
+/* Descriptors are -1 before a child can see them */
+static int allocate(struct admission *a)
 {
-	struct dblp_comm *comm = p->comm;
+	struct dblp_comm *comm = a->comm;
+	const uint32_t n = comm->nranks + DBLP_UNKNOWN_PEERS;
+	struct dblp_candidate *c = calloc(n, sizeof(*c));
+	uint32_t i;
+
+	for (i = 0; c && i < n; i++)
+		c[i].fd = -1;
+	comm->n_candidates = n;
+	__atomic_store_n(&comm->candidate, c, __ATOMIC_RELEASE);
+	a->poll = calloc(comm->nranks + n, sizeof(*a->poll));
+	a->reached = calloc(comm->nranks, sizeof(*a->reached));
+	return c && a->poll && a->reached ? 0 : -ENOMEM;
+}
+
+static void release(struct admission *a)
+{
+	struct dblp_candidate *c = a->comm->candidate;
+	uint32_t i;
+
+	for (i = 0; c && i < a->comm->n_candidates; i++)
+		dblp_fd_close(&c[i].fd);
+	__atomic_store_n(&a->comm->candidate, NULL, __ATOMIC_RELEASE);
+	free(c);
+	free(a->poll);
+	free(a->reached);
+}
+
+static int prepare(struct admission *a)
+{
+	struct dblp_comm *comm = a->comm;
 	struct sockaddr_dblp addr = { .sdblp_family = AF_DBLP };
 	struct dblp_where where;
 	int err = dblp_rendezvous(comm, &where);
 
-	p->room = comm->nranks + DBLP_STRANGERS;
-	p->guest = calloc(p->room, sizeof(*p->guest));
-	p->poll = calloc(comm->nranks + p->room + 1, sizeof(*p->poll));
-	p->reached = calloc(comm->nranks, sizeof(*p->reached));
-	if (!err && !(p->guest && p->poll && p->reached))
-		err = -ENOMEM;
+	if (!err)
+		err = allocate(a);
 	if (!err)
 		err = has_protocol(&where);
 	if (!err)
-		err = dblp_door_open(comm, where.port, p->until);
+		err = dblp_join_listen(comm, where.port, a->until);
 	if (where.n)
 		addr = where.addr[0];
 	comm->nic[0].is_listed = !dblp_is_loopback(&addr) &&
@@ -518,34 +532,32 @@ static int prepare(struct party *p)
 	if (!err)
 		err = dblp_nics_listen(comm, &addr);
 	if (!err && dblp_uses_kv(comm)) {
-		dblp_name_of(comm->door, false, &where.addr[0]);
+		dblp_name_of(comm->join_listener, false, &where.addr[0]);
 		addr.sdblp_port = where.addr[0].sdblp_port;
-		err = dblp_rendezvous_tell(comm, &addr);
+		err = dblp_rendezvous_store(comm, &addr);
 	}
 	return err;
 }
 
 int dblp_admit(struct dblp_comm *comm, uint64_t until)
 {
-	struct party p = { .comm = comm, .until = until };
+	struct admission a = { .comm = comm, .until = until };
 	struct dblp_hello own;
-	int err = prepare(&p);
+	int err = prepare(&a);
 
 	if (!err) {
 		dblp_hello_make(comm, &own);
 		memcpy(comm->table, own.addr, comm->n_nics * sizeof(*own.addr));
-		err = receive_guests(&p);
+		/* Names that preparing could not resolve do not matter any more */
+		dblp_why_clear();
+		err = receive_ranks(&a);
 		until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
-		err = err ?: tell_table(&p, until);
+		err = err ?: send_table(&a, until);
 		/* Ranks that have their table get the error, too */
 		if (err)
-			tell_error(&p, err, until);
+			send_error(&a, err, until);
 	}
-	while (p.n)
-		send_away(&p, p.guest, NULL, 0);
-	dblp_fd_close(&comm->door);
-	free(p.guest);
-	free(p.poll);
-	free(p.reached);
+	dblp_fd_close(&comm->join_listener);
+	release(&a);
 	return err;
 }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collective.h"
+#include "plan.h"
 
 /** DBLP_CHOOSE_BLOCK - elements of a block; the last one may have fewer */
 #define DBLP_CHOOSE_BLOCK	16

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collective.h"
+#include "plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -132,6 +132,7 @@ struct dblp_lane {
  *	@timeout_ms; 0: 1000
  * @message_bytes: largest size of a message with data, bytes, a multiple of 8.
  *	Longer steps take several messages, each with a loss budget of its own.
+ *	The sum of a message returns while later messages still arrive.
  *	0: %DBLP_COMM_BYTES
  * @lanes: number of entries of @lane; 0: one lane with defaults
  * @lane: lanes, see &struct dblp_lane_part; copied
@@ -146,10 +147,14 @@ struct dblp_lane {
  * @operation_ms: time limit of operations, ms; 0: none. After it the
  *	communicator fails with -ETIMEDOUT on all ranks, see dblp_comm_absent()
  *	and dblp_comm_why()
- * @reserved: 0
+ * @authenticate: 1: data connections of "dblp" have a key derived from the
+ *	secret (%DBLP_AUTH_KEY): an on-path attacker cannot alter data, and each
+ *	end hashes each byte. 0: as DBLP_AUTHENTICATE of the environment says, or
+ *	only the first message of a connection proves that its rank knows the
+ *	secret
  *
- * All ranks give the same @nranks, @transport, @message_bytes, @lane, @secret
- * and number of @devices. Where @join_ms, @timeout_ms or @operation_ms is 0,
+ * All ranks give the same @nranks, @transport, @message_bytes, @lane, @secret,
+ * @authenticate and number of @devices. Where @join_ms, @timeout_ms or @operation_ms is 0,
  * DBLP_JOIN_MS, DBLP_TIMEOUT_MS or DBLP_OPERATION_MS of the environment
  * replaces the default.
  */
@@ -177,7 +182,7 @@ struct dblp_comm_attr {
 	const char	*ports;
 	const char	*bind;
 	uint32_t	operation_ms;
-	uint32_t	reserved;
+	uint32_t	authenticate;
 };
 
 /**
@@ -359,6 +364,8 @@ void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
  *	keeps its old elements where sums were lost, so ranks may differ. For
  *	parameters: plans ps, transpose and average, and dblp_allgather(); not
  *	with %DBLP_OP_SPARSE
+ * @DBLP_OP_ENERGY: fill @energy_sent, @energy_lost and @energy_mean of the result,
+ *	for dblp_tune_round(). dblp_allreduce() only
  *
  * Without the first three flags and without a job, operations are reliable.
  */
@@ -370,6 +377,7 @@ enum dblp_op_flags {
 	DBLP_OP_CARRY	= 1 << 4,
 	DBLP_OP_SPARSE	= 1 << 5,
 	DBLP_OP_KEEP	= 1 << 6,
+	DBLP_OP_ENERGY	= 1 << 7,
 };
 
 /**
@@ -490,6 +498,12 @@ struct dblp_lane_result {
  * @sent: bytes of messages sent by this rank, with their heads
  * @pruned: bytes not sent because of @prune
  * @lane: result of each lane
+ * @energy_sent: %DBLP_OP_ENERGY: squared norm of this rank's contribution, with
+ *	its residual; 0 for a server
+ * @energy_lost: %DBLP_OP_ENERGY with %DBLP_FEEDBACK: squared norm of the new
+ *	residual: lost and pruned elements
+ * @energy_mean: %DBLP_OP_ENERGY: squared norm of the mean of all contributions,
+ *	even without %DBLP_OP_AVERAGE
  */
 struct dblp_result {
 	uint64_t	asked;
@@ -506,6 +520,9 @@ struct dblp_result {
 	uint64_t	sent;
 	uint64_t	pruned;
 	struct dblp_lane_result lane[DBLP_LANES_MAX];
+	double		energy_sent;
+	double		energy_lost;
+	double		energy_mean;
 };
 
 /**

@@ -32,14 +32,14 @@
 #define CTL_TOS	0xb8
 
 /*
- * Keepalive probes before TCP itself gives up: the maximum, because look()
+ * Keepalive probes before TCP itself gives up: the maximum, because check_peers()
  * decides
  */
-#define CTL_ASKS	127
+#define PROBES_MAX	127
 
 static int keep_alive(const struct dblp_comm *comm, int fd)
 {
-	const int asks = CTL_ASKS;
+	const int asks = PROBES_MAX;
 	int err = dblp_tcp_tos(fd, CTL_TOS);
 
 	if (!err)
@@ -66,138 +66,15 @@ int dblp_ctl_begin(struct dblp_comm *comm)
 		err = keep_alive(comm, c->fd);
 		if (err)
 			return err;
-		c->heard_at = dblp_comm_now();
+		c->alive_at = dblp_comm_now();
 		if (epoll_ctl(comm->epoll, EPOLL_CTL_ADD, c->fd, &ev))
 			return -errno;
 	}
 	return 0;
 }
 
-struct dblp_ctl dblp_ctl_make(const struct dblp_comm *comm, uint16_t type)
-{
-	return (struct dblp_ctl) {
-		.magic = DBLP_CTL_MAGIC,
-		.version = DBLP_COMM_VERSION,
-		.type = type,
-		.rank = comm->rank,
-		.epoch = comm->attr.epoch,
-	};
-}
-
-/* Room reserved in @out for ABORT or SUSPECT and for BYE, each sent once */
-#define LAST_WORDS	2
-
-/* Queue a message, unless that leaves no room for @more others */
-static bool put(struct dblp_ctlconn *c, const struct dblp_ctl *ctl, uint32_t more)
-{
-	if (c->fd < 0 || c->n_out + (1 + more) * sizeof(*ctl) > sizeof(c->out))
-		return false;
-	memcpy(c->out + c->n_out, ctl, sizeof(*ctl));
-	c->n_out += sizeof(*ctl);
-	return true;
-}
-
-/*
- * Rank 0: forward BYEs to a rank that has not left itself, as far as @out has
- * room
- */
-static void put_left(const struct dblp_comm *comm, struct dblp_ctlconn *c)
-{
-	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_BYE);
-
-	while (!comm->rank && !c->bye && c->n_left < comm->n_left) {
-		ctl.rank = comm->left[c->n_left];
-		if (!put(c, &ctl, LAST_WORDS))
-			break;
-		c->n_left++;
-	}
-}
-
-static void flush(const struct dblp_comm *comm, struct dblp_ctlconn *c)
-{
-	ssize_t n;
-
-	while (put_left(comm, c), c->fd >= 0 && c->n_out) {
-		n = send(c->fd, c->out, c->n_out, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n <= 0)
-			break;
-		c->n_out -= (size_t)n;
-		memmove(c->out, c->out + n, c->n_out);
-	}
-}
-
-/*
- * Reports may be dropped: a peer that does not read has other messages waiting
- */
-void dblp_ctl_tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
-		   const struct dblp_ctl *ctl)
-{
-	if (put(c, ctl, ctl->type == DBLP_CTL_REPORT ? LAST_WORDS : 0))
-		flush(comm, c);
-}
-
-/* Describe a failed connection for data */
-static void explain(struct dblp_comm *comm, const struct dblp_ctl *ctl)
-{
-	const struct dblp_unreached *u = &ctl->unreached;
-	const struct sockaddr_dblp addr = {
-		.sdblp_family = AF_DBLP, .sdblp_port = u->port, .sdblp_addr = u->addr,
-	};
-	char text[DBLP_ADDR_TEXT];
-
-	if (!u->port)
-		return;
-	dblp_addr_format(&addr, text);
-	dblp_because(comm, "rank %u cannot connect to %s, where rank %u listens for data",
-		     u->from, text, ctl->rank);
-}
-
-/* On rank 0, or on a rank without a connection to it */
-void dblp_ctl_decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
-{
-	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_ABORT);
-	uint32_t i;
-
-	if (comm->error)
-		return;
-	ctl.rank = rank;
-	ctl.error = error;
-	ctl.unreached = comm->unreached;
-	explain(comm, &ctl);
-	for (i = 0; !comm->rank && i < comm->n_ctl; i++)
-		dblp_ctl_tell(comm, &comm->ctl[i], &ctl);
-	dblp_engine_fail(comm, rank, error);
-}
-
-void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error)
-{
-	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_SUSPECT);
-
-	if (comm->error || comm->suspect >= 0)
-		return;
-	if (!comm->rank || comm->ctl[0].fd < 0) {
-		/*
-		 * Rank 0 is unreachable: report it as failed, so that all ranks
-		 * name the same one
-		 */
-		if (comm->rank && rank != comm->rank)
-			dblp_ctl_decide(comm, 0, ECONNRESET);
-		else
-			dblp_ctl_decide(comm, rank, (uint32_t)-error);
-		return;
-	}
-	comm->suspect = (int32_t)rank;
-	comm->suspect_error = (uint32_t)-error;
-	/* Give rank 0 time to decide: the end of its process shows at once */
-	comm->suspect_until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
-	ctl.rank = rank;
-	ctl.error = (uint32_t)-error;
-	ctl.unreached = comm->unreached;
-	dblp_ctl_tell(comm, &comm->ctl[0], &ctl);
-}
-
 /* Does an unfinished operation need @rank? Every operation needs rank 0. */
-static bool is_missed(const struct dblp_comm *comm, uint32_t rank)
+static bool is_needed(const struct dblp_comm *comm, uint32_t rank)
 {
 	const struct dblp_req *req;
 	uint32_t i;
@@ -208,7 +85,7 @@ static bool is_missed(const struct dblp_comm *comm, uint32_t rank)
 	for (i = 0; i < comm->n_links; i++) {
 		const struct dblp_link *l = dblp_link_of(comm, rank, i);
 
-		if (l->state < DBLP_LINK_READY && (l->in || l->out))
+		if (l->state < DBLP_LINK_READY && (l->receives.first || l->sends.first))
 			return true;
 	}
 	return false;
@@ -223,37 +100,37 @@ static uint64_t left_timeout(struct dblp_comm *comm, uint64_t now)
 	uint64_t next = UINT64_MAX, until;
 	uint32_t i;
 
-	for (i = 0; i < comm->n_left && comm->suspect < 0; i++) {
-		if (!is_missed(comm, comm->left[i]))
+	for (i = 0; i < comm->n_left; i++) {
+		if (!is_needed(comm, comm->left[i]))
 			continue;
 		until = comm->left_at[comm->left[i]] +
 			comm->attr.timeout_ms * MS_NS;
 		if (now >= until)
-			dblp_ctl_suspect(comm, comm->left[i], -ECONNRESET);
+			dblp_suspect(comm, comm->left[i], -ECONNRESET, NULL);
 		else if (until < next)
 			next = until;
 	}
 	return next;
 }
 
-static bool answers(const struct dblp_comm *comm, struct dblp_ctlconn *c)
+static bool is_alive(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 {
-	uint64_t heard = 0;
-	bool found = dblp_transport_tcp.answers(c->fd, &heard);
+	uint64_t received = 0;
+	bool found = dblp_transport_tcp.is_alive(c->fd, &received);
 	uint32_t i;
 
 	for (i = 0; i < comm->n_links; i++) {
 		const struct dblp_link *l = dblp_link_of(comm, c->rank, i);
 
 		if (l->state == DBLP_LINK_READY)
-			found |= comm->transport->answers(l->fd, &heard);
+			found |= comm->transport->is_alive(l->fd, &received);
 	}
 	/*
-	 * A closed link's count is missing here: then @heard shrinks, which is
+	 * A closed link's count is missing here: then @received shrinks, which is
 	 * no sign of life
 	 */
-	found |= heard > c->heard;
-	c->heard = heard;
+	found |= received > c->received;
+	c->received = received;
 	return found;
 }
 
@@ -266,9 +143,9 @@ static void ended(struct dblp_comm *comm, struct dblp_ctlconn *c, uint32_t error
 	epoll_ctl(comm->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	dblp_fd_close(&c->fd);
 	if (!c->bye)
-		dblp_ctl_decide(comm, c->rank, error);
-	else if (comm->rank && comm->suspect >= 0)
-		dblp_ctl_decide(comm, 0, ECONNRESET);
+		dblp_decide(comm, c->rank, error, NULL);
+	else if (comm->rank && comm->suspicion.is_set)
+		dblp_decide(comm, 0, ECONNRESET, NULL);
 }
 
 /*
@@ -276,43 +153,115 @@ static void ended(struct dblp_comm *comm, struct dblp_ctlconn *c, uint32_t error
  * this process was stopped, assume that all answer: replies may still be
  * unread.
  */
-static uint64_t look(struct dblp_comm *comm, uint64_t now)
+static uint64_t check_peers(struct dblp_comm *comm, uint64_t now)
 {
 	const uint64_t asked = comm->attr.keepalive_ms * MS_NS;
 	const uint64_t most = comm->attr.timeout_ms * MS_NS - asked + asked / 4;
-	const bool stopped = now > comm->look_at + asked;
+	const bool stopped = now > comm->check_at + asked;
 	uint32_t i;
 
-	if (now < comm->look_at)
-		return comm->look_at;
-	comm->look_at = now + asked / 4;
-	for (i = 0; i < comm->n_ctl && !comm->error; i++) {
+	if (now < comm->check_at)
+		return comm->check_at;
+	comm->check_at = now + asked / 4;
+	for (i = 0; i < comm->n_ctl; i++) {
 		struct dblp_ctlconn *c = &comm->ctl[i];
 
 		if (c->fd < 0)
 			continue;
-		if (stopped || answers(comm, c))
-			c->heard_at = now;
-		else if (now - c->heard_at >= most)
+		if (stopped || is_alive(comm, c)) {
+			c->alive_at = now;
+		} else if (now - c->alive_at >= most) {
 			ended(comm, c, ETIMEDOUT);
+			/* Other silent ranks may still receive the decision */
+			if (!c->bye)
+				break;
+		}
 	}
-	return comm->look_at;
+	return comm->check_at;
 }
 
 uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now)
 {
-	uint64_t next;
+	const struct dblp_failure *f = &comm->suspicion;
+	uint64_t next = check_peers(comm, now);
 
-	if (comm->error)
-		return UINT64_MAX;
-	next = look(comm, now);
-	next = dblp_earlier(next, left_timeout(comm, now));
-	if (comm->suspect < 0 || comm->error)
-		return next;
+	/* A rank that has found a failure already looks for no other one */
+	if (!f->is_set)
+		return dblp_earlier(next, left_timeout(comm, now));
 	if (now < comm->suspect_until)
 		return dblp_earlier(comm->suspect_until, next);
-	dblp_ctl_decide(comm, (uint32_t)comm->suspect, comm->suspect_error);
-	return UINT64_MAX;
+	if (comm->suspect_until)
+		dblp_decide(comm, f->rank, f->error, &f->unreached);
+	return next;
+}
+
+/* Describe the decision: a failed connection, or what this rank has suspected */
+static void explain(struct dblp_comm *comm, const struct dblp_failure *f)
+{
+	const struct dblp_unreached *u = &f->unreached;
+	const struct sockaddr_dblp addr = {
+		.sdblp_family = AF_DBLP, .sdblp_port = u->port, .sdblp_addr = u->addr,
+	};
+	char text[DBLP_ADDR_TEXT];
+
+	if (comm->suspicion.cannot_accept && f->rank == comm->rank &&
+	    f->error == comm->suspicion.error)
+		dblp_comm_explain(comm, "rank %u cannot accept connections: it has no descriptors or memory left",
+				  comm->rank);
+	if (!u->port)
+		return;
+	dblp_addr_format(&addr, text);
+	dblp_comm_explain(comm, "rank %u cannot connect to %s, where rank %u listens for data",
+			  u->from, text, f->rank);
+}
+
+static struct dblp_ctl message_about(const struct dblp_comm *comm, uint16_t type,
+				     const struct dblp_failure *f)
+{
+	struct dblp_ctl ctl = dblp_ctl_make(comm, type);
+
+	ctl.rank = f->rank;
+	ctl.error = f->error;
+	ctl.unreached = f->unreached;
+	return ctl;
+}
+
+/* Report the suspicion to rank 0, which decides */
+static void report_suspicion(struct dblp_comm *comm)
+{
+	const struct dblp_failure *f = &comm->suspicion;
+	struct dblp_ctl ctl = message_about(comm, DBLP_CTL_SUSPECT, f);
+
+	if (!comm->rank || (comm->ctl[0].fd < 0 && f->rank == comm->rank)) {
+		dblp_decide(comm, f->rank, f->error, &f->unreached);
+	} else if (comm->ctl[0].fd < 0) {
+		/*
+		 * Rank 0 is unreachable: report it as failed, so that all ranks
+		 * name the same one
+		 */
+		dblp_decide(comm, 0, ECONNRESET, NULL);
+	} else {
+		/* Give rank 0 time to decide: the end of its process shows at once */
+		comm->suspect_until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
+		dblp_ctl_send(comm, &comm->ctl[0], &ctl);
+	}
+}
+
+const struct dblp_failure *dblp_ctl_agree(struct dblp_comm *comm)
+{
+	const struct dblp_failure *f = &comm->decision;
+	struct dblp_ctl ctl;
+	uint32_t i;
+
+	if (!f->is_set)
+		report_suspicion(comm);
+	if (!f->is_set)
+		return NULL;
+	explain(comm, f);
+	ctl = message_about(comm, DBLP_CTL_ABORT, f);
+	for (i = 0; !comm->rank && i < comm->n_ctl; i++)
+		dblp_ctl_send(comm, &comm->ctl[i], &ctl);
+	return f;
 }
 
 /* Do two ranks disagree on operation @seq? */
@@ -323,15 +272,15 @@ static void compare(struct dblp_comm *comm, uint32_t rank, uint32_t seq,
 
 	if (seq < comm->begun && seq + DBLP_DIGESTS >= comm->begun) {
 		if (comm->digest[seq % DBLP_DIGESTS] != digest)
-			dblp_ctl_decide(comm, rank, EPROTO);
+			dblp_decide(comm, rank, EPROTO, NULL);
 		return;
 	}
 	for (i = 1; i < comm->n_ctl; i++) {
 		const struct dblp_ctlconn *c = &comm->ctl[i];
 
-		if (i != rank && c->reported && c->told == seq &&
+		if (i != rank && c->reported && c->reported_seq == seq &&
 		    c->digest != digest)
-			dblp_ctl_decide(comm, i > rank ? i : rank, EPROTO);
+			dblp_decide(comm, i > rank ? i : rank, EPROTO, NULL);
 	}
 }
 
@@ -343,7 +292,7 @@ void dblp_ctl_report(struct dblp_comm *comm, const struct dblp_req *req)
 		return;
 	ctl.seq = req->seq;
 	ctl.digest = req->digest;
-	dblp_ctl_tell(comm, &comm->ctl[0], &ctl);
+	dblp_ctl_send(comm, &comm->ctl[0], &ctl);
 }
 
 void dblp_ctl_began(struct dblp_comm *comm, const struct dblp_req *req)
@@ -353,9 +302,9 @@ void dblp_ctl_began(struct dblp_comm *comm, const struct dblp_req *req)
 	for (i = 1; !comm->rank && i < comm->n_ctl; i++) {
 		const struct dblp_ctlconn *c = &comm->ctl[i];
 
-		if (c->reported && c->told == req->seq &&
+		if (c->reported && c->reported_seq == req->seq &&
 		    c->digest != req->digest)
-			dblp_ctl_decide(comm, i, EPROTO);
+			dblp_decide(comm, i, EPROTO, NULL);
 	}
 }
 
@@ -368,15 +317,15 @@ static void has_left(struct dblp_comm *comm, uint32_t rank)
 	comm->left_at[rank] = dblp_comm_now();
 	comm->left[comm->n_left++] = rank;
 	for (i = 0; !comm->rank && i < comm->n_ctl; i++)
-		flush(comm, &comm->ctl[i]);
+		dblp_ctl_flush(comm, &comm->ctl[i]);
 }
 
-static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
-		  const struct dblp_ctl *ctl)
+static void handle(struct dblp_comm *comm, struct dblp_ctlconn *c,
+		   const struct dblp_ctl *ctl)
 {
 	if (ctl->magic != DBLP_CTL_MAGIC || ctl->version != DBLP_COMM_VERSION ||
 	    ctl->rank >= comm->nranks) {
-		dblp_ctl_decide(comm, c->rank, EPROTO);
+		dblp_decide(comm, c->rank, EPROTO, NULL);
 		return;
 	}
 	switch (ctl->type) {
@@ -389,27 +338,23 @@ static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 		has_left(comm, comm->rank ? ctl->rank : c->rank);
 		break;
 	case DBLP_CTL_ABORT:
-		if (comm->rank && !comm->error) {
-			explain(comm, ctl);
-			dblp_engine_fail(comm, ctl->rank, ctl->error);
-		}
+		if (comm->rank)
+			dblp_decide(comm, ctl->rank, ctl->error, &ctl->unreached);
 		break;
 	case DBLP_CTL_SUSPECT:
-		if (!comm->rank) {
-			comm->unreached = ctl->unreached;
-			dblp_ctl_decide(comm, ctl->rank, ctl->error);
-		}
+		if (!comm->rank)
+			dblp_decide(comm, ctl->rank, ctl->error, &ctl->unreached);
 		break;
 	case DBLP_CTL_REPORT:
 		c->reported = true;
-		c->told = ctl->seq;
+		c->reported_seq = ctl->seq;
 		c->digest = ctl->digest;
 		if (!comm->rank)
 			compare(comm, c->rank, ctl->seq, ctl->digest);
 		break;
 	default:
-		if (!dblp_limit_heard(comm, c, ctl))
-			dblp_ctl_decide(comm, c->rank, EPROTO);
+		if (!dblp_limit_message(comm, c, ctl))
+			dblp_decide(comm, c->rank, EPROTO, NULL);
 	}
 }
 
@@ -418,7 +363,7 @@ void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c)
 	struct dblp_ctl ctl;
 	ssize_t n;
 
-	flush(comm, c);
+	dblp_ctl_flush(comm, c);
 	while (c->fd >= 0) {
 		n = recv(c->fd, c->in + c->got, sizeof(c->in) - c->got,
 			 MSG_DONTWAIT);
@@ -436,14 +381,14 @@ void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c)
 			continue;
 		c->got = 0;
 		memcpy(&ctl, c->in, sizeof(ctl));
-		heard(comm, c, &ctl);
+		handle(comm, c, &ctl);
 	}
 }
 
 /* Flush the queue, then shut down sending */
 static void end_sending(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 {
-	flush(comm, c);
+	dblp_ctl_flush(comm, c);
 	if (c->fd >= 0 && !c->n_out)
 		shutdown(c->fd, SHUT_WR);
 }
@@ -451,8 +396,8 @@ static void end_sending(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 /* Discard received messages; close the connection at its end */
 static void drain(struct dblp_ctlconn *c)
 {
-	char said[256];
-	ssize_t n = recv(c->fd, said, sizeof(said), MSG_DONTWAIT);
+	char discarded[256];
+	ssize_t n = recv(c->fd, discarded, sizeof(discarded), MSG_DONTWAIT);
 
 	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
 		dblp_fd_close(&c->fd);
@@ -490,7 +435,7 @@ void dblp_ctl_bye(struct dblp_comm *comm)
 	if (!comm->error)
 		end += comm->attr.timeout_ms * MS_NS;
 	for (i = 0; i < comm->n_ctl; i++) {
-		put(&comm->ctl[i], &ctl, 0);
+		dblp_ctl_put(&comm->ctl[i], &ctl, 0);
 		end_sending(comm, &comm->ctl[i]);
 	}
 	for (i = 0; i < comm->n_ctl; i++)

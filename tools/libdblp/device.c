@@ -170,3 +170,11 @@ int dblp_device_pick(struct sockaddr_dblp *addr)
 			       "this host has only link-local addresses: name a device that all ranks have");
 	return err;
 }
+
+int dblp_bind_device(const struct dblp_nic *nic, int fd)
+{
+	if (!nic->name[0])
+		return 0;
+	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, nic->name,
+			  (socklen_t)strlen(nic->name)) ? -errno : 0;
+}

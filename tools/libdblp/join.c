@@ -21,59 +21,6 @@
 /* Timeout of one attempt to connect, ms; its packets may be lost */
 #define ATTEMPT_MS	1000
 
-int dblp_ms_left(uint64_t until)
-{
-	uint64_t now = dblp_comm_now();
-
-	return now < until ? dblp_poll_ms(until - now) : 0;
-}
-
-int dblp_transfer(int fd, void *buf, size_t len, bool out, uint64_t until)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		struct pollfd p = { fd, out ? POLLOUT : POLLIN, 0 };
-		char *at = (char *)buf + done;
-		ssize_t n = out ?
-			send(fd, at, len - done, MSG_DONTWAIT | MSG_NOSIGNAL) :
-			recv(fd, at, len - done, MSG_DONTWAIT);
-
-		if (n > 0)
-			done += (size_t)n;
-		else if (!n)
-			return -ECONNRESET;
-		else if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-		else if (!dblp_ms_left(until))
-			return -ETIMEDOUT;
-		else
-			poll(&p, 1, dblp_ms_left(until));
-	}
-	return 0;
-}
-
-void dblp_hello_make(const struct dblp_comm *comm, struct dblp_hello *h)
-{
-	uint32_t i;
-
-	memset(h, 0, sizeof(*h));
-	h->ctl = dblp_ctl_make(comm, DBLP_CTL_JOIN);
-	h->ctl.nranks = comm->nranks;
-	h->ctl.nics = comm->n_nics;
-	h->ctl.message_bytes = comm->attr.message_bytes;
-	h->ctl.digest = dblp_lanes_digest(comm);
-	snprintf(h->ctl.transport, sizeof(h->ctl.transport), "%s%s%s",
-		 comm->transport->name, comm->cc[0] ? ":" : "", comm->cc);
-	for (i = 0; i < comm->n_nics; i++) {
-		const struct dblp_nic *nic = &comm->nic[i];
-
-		h->addr[i] = nic->addr;
-		if (!nic->name[0] && !nic->is_listed)
-			h->addr[i].sdblp_addr = in6addr_any;
-	}
-}
-
 /* Describe why an attempt failed; the last attempt counts */
 static int failed(const struct sockaddr_dblp *addr, int err)
 {
@@ -81,37 +28,36 @@ static int failed(const struct sockaddr_dblp *addr, int err)
 
 	dblp_addr_format(addr, text);
 	errno = -err;
-	dblp_why_forget();
+	dblp_why_clear();
 	return dblp_why(err, "rank 0 does not answer at %s: %m%s", text, dblp_is_loopback(addr) ?
 			"; that is a loopback address: is rank 0 on this host?" : "");
 }
 
 /* Try each address of rank 0 once; 0, -EAGAIN if none answers, or another error */
-static int reach(struct dblp_comm *comm, const struct dblp_where *where, uint64_t until,
-		 struct sockaddr_dblp *reached)
+static int connect_to_rank_0(struct dblp_comm *comm, const struct dblp_where *where, uint64_t until,
+			     struct sockaddr_dblp *reached)
 {
 	uint32_t i;
 	bool tried = false;
-	int fd, err, left;
+	int *fd = &comm->ctl[0].fd, err, left;
 
 	for (i = 0; i < where->n; i++) {
 		left = dblp_ms_left(until);
-		fd = dblp_socket(&where->addr[i], IPPROTO_TCP);
-		if (fd == -EAFNOSUPPORT && (tried || i + 1 < where->n))
+		*fd = dblp_socket(&where->addr[i], IPPROTO_TCP);
+		if (*fd == -EAFNOSUPPORT && (tried || i + 1 < where->n))
 			continue;
-		if (fd < 0)
-			return dblp_why(fd, "cannot create a socket to reach rank 0");
+		if (*fd < 0)
+			return dblp_why(*fd, "cannot create a socket to reach rank 0");
 		tried = true;
-		err = dblp_connect(fd, &where->addr[i], left < ATTEMPT_MS ? left : ATTEMPT_MS);
+		err = dblp_connect(*fd, &where->addr[i], left < ATTEMPT_MS ? left : ATTEMPT_MS);
 		if (!err)
-			err = dblp_tcp_keep_alive(comm, fd) ?: dblp_name_of(fd, true, reached);
+			err = dblp_tcp_keep_alive(comm, *fd) ?: dblp_name_of(*fd, true, reached);
 		if (!err) {
 			/* What failed at another address no longer matters */
-			dblp_why_forget();
-			comm->ctl[0].fd = fd;
+			dblp_why_clear();
 			return 0;
 		}
-		close(fd);
+		dblp_fd_close(fd);
 		failed(&where->addr[i], err);
 	}
 	return -EAGAIN;
@@ -155,7 +101,7 @@ static int refused(struct dblp_comm *comm, const struct dblp_ctl *ctl, uint64_t 
 	int error = ctl->error && ctl->error < 4096 ? (int)ctl->error : EPROTO;
 	char why[DBLP_WHY_TEXT] = "";
 
-	dblp_why_forget();
+	dblp_why_clear();
 	if (ctl->type == DBLP_CTL_ABORT &&
 	    !dblp_transfer(comm->ctl[0].fd, why, sizeof(why), false, until)) {
 		why[sizeof(why) - 1] = '\0';
@@ -175,7 +121,7 @@ static int refused(struct dblp_comm *comm, const struct dblp_ctl *ctl, uint64_t 
  * Receive the head of rank 0's next message. It has @type unless an error is
  * returned
  */
-static int hear(struct dblp_comm *comm, uint16_t type, struct dblp_ctl *ctl, uint64_t until)
+static int receive_ctl(struct dblp_comm *comm, uint16_t type, struct dblp_ctl *ctl, uint64_t until)
 {
 	int err = dblp_transfer(comm->ctl[0].fd, ctl, sizeof(*ctl), false, until);
 
@@ -192,7 +138,7 @@ static int hear(struct dblp_comm *comm, uint16_t type, struct dblp_ctl *ctl, uin
 }
 
 /* Send a hello; both ends prove that they know the secret */
-static int greet(struct dblp_comm *comm, struct dblp_hello *h, uint64_t until)
+static int authenticate(struct dblp_comm *comm, struct dblp_hello *h, uint64_t until)
 {
 	const size_t rest = sizeof(struct dblp_challenge) - sizeof(struct dblp_ctl);
 	int fd = comm->ctl[0].fd, err;
@@ -203,7 +149,7 @@ static int greet(struct dblp_comm *comm, struct dblp_hello *h, uint64_t until)
 		return -errno;
 	err = dblp_transfer(fd, h, dblp_hello_length(h), true, until);
 	if (!err)
-		err = hear(comm, DBLP_CTL_CHALLENGE, &c.ctl, until);
+		err = receive_ctl(comm, DBLP_CTL_CHALLENGE, &c.ctl, until);
 	if (!err)
 		err = dblp_transfer(fd, c.nonce, rest, false, until);
 	if (err == -ETIMEDOUT)
@@ -241,11 +187,11 @@ static int set_scopes(struct dblp_comm *comm)
 	return err;
 }
 
-static int hear_table(struct dblp_comm *comm, uint64_t until)
+static int receive_table(struct dblp_comm *comm, uint64_t until)
 {
 	size_t len = (size_t)comm->nranks * comm->n_nics * sizeof(*comm->table);
 	struct dblp_ctl ctl;
-	int err = hear(comm, DBLP_CTL_TABLE, &ctl, until);
+	int err = receive_ctl(comm, DBLP_CTL_TABLE, &ctl, until);
 
 	if (err)
 		return err;
@@ -264,8 +210,8 @@ static int attempt(struct dblp_comm *comm, uint64_t until)
 	struct sockaddr_dblp reached;
 	int err;
 
-	dblp_why_forget();
-	err = dblp_rendezvous(comm, &where) ?: reach(comm, &where, until, &reached);
+	dblp_why_clear();
+	err = dblp_rendezvous(comm, &where) ?: connect_to_rank_0(comm, &where, until, &reached);
 	if (err)
 		return err;
 	err = listen_here(comm);
@@ -278,8 +224,8 @@ static int attempt(struct dblp_comm *comm, uint64_t until)
 	 * Wait longer than rank 0, which may have started later and knows which
 	 * ranks are missing
 	 */
-	err = greet(comm, &h, until) ?:
-	      hear_table(comm, until + comm->attr.timeout_ms * MS_NS);
+	err = authenticate(comm, &h, until) ?:
+	      receive_table(comm, until + comm->attr.timeout_ms * MS_NS);
 	/*
 	 * This was rank 0 of an earlier attempt, or another program has its
 	 * address now
@@ -294,7 +240,7 @@ static int attempt(struct dblp_comm *comm, uint64_t until)
  * EEXIST: rank 0 may still count an earlier process of this rank, whose host
  * has failed. Retry until rank 0 must have noticed.
  */
-static bool may_retry(const struct dblp_comm *comm, int err, uint64_t *patience)
+static bool may_retry(const struct dblp_comm *comm, int err, uint64_t *retry_until)
 {
 	uint64_t now = dblp_comm_now();
 
@@ -302,19 +248,19 @@ static bool may_retry(const struct dblp_comm *comm, int err, uint64_t *patience)
 		return true;
 	if (err != EEXIST)
 		return false;
-	if (!*patience)
-		*patience = now + 2 * comm->attr.timeout_ms * MS_NS;
-	return now < *patience;
+	if (!*retry_until)
+		*retry_until = now + 2 * comm->attr.timeout_ms * MS_NS;
+	return now < *retry_until;
 }
 
-static int join_rank_0(struct dblp_comm *comm, uint64_t until)
+int dblp_join(struct dblp_comm *comm, uint64_t until)
 {
-	uint64_t patience = 0;
+	uint64_t retry_until = 0;
 	int err, pause = RETRY_MS;
 
 	for (;;) {
 		err = attempt(comm, until);
-		if (!may_retry(comm, err, &patience))
+		if (!may_retry(comm, err, &retry_until))
 			break;
 		if (!dblp_ms_left(until))
 			return err == -EAGAIN ? -ETIMEDOUT : -err;
@@ -325,11 +271,4 @@ static int join_rank_0(struct dblp_comm *comm, uint64_t until)
 	if (err == -ETIMEDOUT)
 		dblp_why(err, "rank 0 was reached, but not all ranks have joined");
 	return err > 0 ? -err : err;
-}
-
-int dblp_join(struct dblp_comm *comm)
-{
-	uint64_t until = dblp_comm_now() + comm->attr.join_ms * MS_NS;
-
-	return comm->rank ? join_rank_0(comm, until) : dblp_admit(comm, until);
 }

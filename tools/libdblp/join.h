@@ -19,10 +19,12 @@
  *
  *	rendezvous.c	address of rank 0
  *	device.c	addresses of this host
+ *	resolve.c	names of hosts
  *	listen.c	listening sockets
  *	secret.c	proofs
  *	admit.c		rank 0
  *	join.c		the other ranks
+ *	hello.c		messages of both
  */
 #ifndef DBLP_JOIN_H
 #define DBLP_JOIN_H
@@ -71,6 +73,26 @@ struct dblp_challenge {
 	uint8_t			mac[DBLP_MAC];
 };
 
+/**
+ * struct dblp_candidate - rank 0: a connection whose peer has not proved to be a rank
+ * @fd: its socket; -1: the entry is free
+ * @since: when it was accepted, ns
+ * @got: bytes received of @hello, then of @mac
+ * @challenged: @hello is complete, and a challenge was sent
+ * @proof: expected MAC
+ * @mac: received MAC
+ * @hello: the peer's hello
+ */
+struct dblp_candidate {
+	int			fd;
+	uint64_t		since;
+	size_t			got;
+	bool			challenged;
+	uint8_t			proof[DBLP_MAC];
+	uint8_t			mac[DBLP_MAC];
+	struct dblp_hello	hello;
+};
+
 /** dblp_hello_length() - bytes of @h that are sent */
 static inline size_t dblp_hello_length(const struct dblp_hello *h)
 {
@@ -100,12 +122,10 @@ static inline bool dblp_is_any(const struct sockaddr_dblp *addr)
  * Return: 0; -EAGAIN if it is not known yet; another negative errno.
  */
 int dblp_rendezvous(struct dblp_comm *comm, struct dblp_where *where);
-/** dblp_rendezvous_tell() - "kv": store the address of rank 0, @addr */
-int dblp_rendezvous_tell(struct dblp_comm *comm, const struct sockaddr_dblp *addr);
+/** dblp_rendezvous_store() - "kv": store the address of rank 0, @addr */
+int dblp_rendezvous_store(struct dblp_comm *comm, const struct sockaddr_dblp *addr);
 /** dblp_rendezvous_own() - address of this rank in the list; 1: there is no list */
 int dblp_rendezvous_own(const struct dblp_comm *comm, struct sockaddr_dblp *addr);
-/** dblp_resolve() - addresses of a host, given by name or address; 0 or -EAGAIN */
-int dblp_resolve(const char *host, const char *port, struct dblp_where *where);
 /** dblp_uses_kv() - is the rendezvous "kv"? */
 bool dblp_uses_kv(const struct dblp_comm *comm);
 
@@ -121,10 +141,15 @@ int dblp_device_pick(struct sockaddr_dblp *addr);
 /** dblp_name_of() - local or peer address of a socket; 0 or a negative errno */
 int dblp_name_of(int fd, bool peer, struct sockaddr_dblp *addr);
 
+/* resolve.c */
+
+/** dblp_resolve() - addresses of a host, given by name or address; 0 or -EAGAIN */
+int dblp_resolve(const char *host, const char *port, struct dblp_where *where);
+
 /* listen.c */
 
-/** dblp_door_open() - rank 0: listen for ranks at @port; 0 or a negative errno */
-int dblp_door_open(struct dblp_comm *comm, uint16_t port, uint64_t until);
+/** dblp_join_listen() - rank 0: listen for ranks at @port; 0 or a negative errno */
+int dblp_join_listen(struct dblp_comm *comm, uint16_t port, uint64_t until);
 /**
  * dblp_nics_listen() - listen for data on each device
  * @comm: the communicator
@@ -145,17 +170,11 @@ int dblp_nics_listen(struct dblp_comm *comm, const struct sockaddr_dblp *addr);
 void dblp_prove(const struct dblp_comm *comm, const char *who, const struct dblp_hello *h,
 		const uint8_t nonce[DBLP_MAC], uint8_t mac[DBLP_MAC]);
 
-/* join.c */
+/* hello.c */
 
 /** dblp_hello_make() - make this rank's hello, without @nonce and @reached */
 void dblp_hello_make(const struct dblp_comm *comm, struct dblp_hello *h);
 /** dblp_transfer() - send or receive all of @buf; 0 or a negative errno */
 int dblp_transfer(int fd, void *buf, size_t len, bool out, uint64_t until);
-int dblp_ms_left(uint64_t until);
-
-/* admit.c */
-
-/** dblp_admit() - rank 0: wait until all ranks have joined; 0 or a negative errno */
-int dblp_admit(struct dblp_comm *comm, uint64_t until);
 
 #endif /* DBLP_JOIN_H */

@@ -78,18 +78,34 @@ struct writer {
 	size_t				n;
 };
 
-static void put(struct writer *w, const struct dblp_step *step, uint32_t lane,
-		enum dblp_choice choice, uint32_t large)
+static void put_one(struct writer *w, const struct dblp_step *step,
+		    const struct dblp_way *way)
 {
 	if (w->n < w->room) {
 		w->step[w->n] = *step;
-		w->way[w->n] = (struct dblp_way) {
-			.lane = (uint8_t)lane,
-			.choice = (uint8_t)choice,
-			.large = large,
-		};
+		w->way[w->n] = *way;
 	}
 	w->n++;
+}
+
+static void put(struct writer *w, const struct dblp_step *step, uint32_t lane,
+		enum dblp_choice choice, uint32_t large)
+{
+	const uint64_t most = w->layout->most, end = step->offset + step->count;
+	struct dblp_step piece = *step;
+	struct dblp_way way = {
+		.lane = (uint8_t)lane,
+		.choice = (uint8_t)choice,
+		.large = large,
+	};
+
+	for (; most && end - piece.offset > most; piece.offset += most) {
+		piece.count = most;
+		put_one(w, &piece, &way);
+		way.goes_on = true;
+	}
+	piece.count = end - piece.offset;
+	put_one(w, &piece, &way);
 }
 
 static bool is_contribution(const struct dblp_step *step)

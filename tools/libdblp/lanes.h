@@ -19,12 +19,14 @@
  * @lanes: their number, at least 1
  * @part: parts of a vector; NULL: lane 0 carries all elements
  * @parts: their number
+ * @most: most elements of a step, those of a message; 0: no limit
  */
 struct dblp_layout {
 	const struct dblp_lane	*lane;
 	uint32_t		lanes;
 	const struct dblp_lane_part	*part;
 	uint32_t		parts;
+	uint64_t		most;
 };
 
 /** dblp_layout_plain - a single lane with defaults, for all elements */
@@ -46,11 +48,13 @@ enum dblp_choice {
  * struct dblp_way - lane of a step
  * @lane: the lane; for a local step, the lane of its elements
  * @choice: &enum dblp_choice
+ * @goes_on: it continues the step before it, which had more than @most elements
  * @large: ppm: share of the elements that are large; 0: one lane carries all
  */
 struct dblp_way {
 	uint8_t		lane;
 	uint8_t		choice;
+	bool		goes_on;
 	uint32_t	large;
 };
 
@@ -85,7 +89,9 @@ bool dblp_layout_splits(const struct dblp_layout *layout);
  * @plan: plan of the whole vector
  * @layout: valid parts and lanes
  * @step: filled with the first steps: by lane, and for each lane in the order
- *	of dblp_plan_steps()
+ *	of dblp_plan_steps(). A step with more than @most elements becomes several,
+ *	so that a sum is sent as soon as its contributions have arrived, while
+ *	others still arrive
  * @way: filled with the lane of each step
  * @room: entries of both, may be 0
  *

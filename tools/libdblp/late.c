@@ -14,7 +14,7 @@
 #define OWNED_MAX	(64U << 20)
 
 /* Can the operation continue without this contribution? */
-static bool can_do_without(const struct dblp_task *t)
+static bool may_be_late(const struct dblp_task *t)
 {
 	return t->step->op == DBLP_STEP_ADD && !t->step->reliable && !t->begun &&
 	       !t->ended;
@@ -25,9 +25,9 @@ static bool can_do_without(const struct dblp_task *t)
  * they arrive. Each round has @wait_ms more than the one before, because its
  * sender may have waited for others.
  */
-static bool leave_out(struct dblp_req *req, uint64_t now)
+static bool mark_late_steps(struct dblp_req *req, uint64_t now)
 {
-	bool late = false;
+	bool late = false, begun = false;
 	uint64_t until;
 	uint32_t i;
 
@@ -35,7 +35,9 @@ static bool leave_out(struct dblp_req *req, uint64_t now)
 	for (i = 0; i < req->sched->n; i++) {
 		struct dblp_task *t = &req->task[i];
 
-		if (!can_do_without(t))
+		/* Nothing is late in a contribution that has begun to arrive */
+		begun = dblp_task_way(t).goes_on && (begun || t[-1].begun);
+		if (begun || !may_be_late(t))
 			continue;
 		until = dblp_round_until(req->begin, req->op.wait_ms,
 					 t->step->round);
@@ -55,11 +57,11 @@ static bool leave_out(struct dblp_req *req, uint64_t now)
 
 static bool *late_flag(const struct dblp_task *t)
 {
-	return &dblp_link_of(dblp_task_comm(t), t->step->peer, 0)->left_out;
+	return &dblp_link_of(dblp_task_comm(t), t->step->peer, 0)->is_late;
 }
 
 /* Mark the peers of late steps, and count them, each once */
-static uint32_t mark_late(const struct dblp_req *req)
+static uint32_t mark_late_ranks(const struct dblp_req *req)
 {
 	uint32_t n = 0, i;
 
@@ -79,14 +81,14 @@ static void end_late(struct dblp_req *req)
 {
 	uint32_t i;
 
-	req->result.late_ranks = mark_late(req);
+	req->result.late_ranks = mark_late_ranks(req);
 	for (i = 0; i < req->sched->n; i++)
 		if (req->task[i].late)
 			dblp_task_end(&req->task[i]);
 }
 
 /*
- * Is this a send to a rank that mark_late() has marked, and may it be copied?
+ * Is this a send to a rank that mark_late_ranks() has marked, and may it be copied?
  */
 static bool is_for_late(const struct dblp_task *t)
 {
@@ -115,7 +117,7 @@ static void copy(struct dblp_task *t)
 	dblp_task_end(t);
 }
 
-void dblp_late_forget(struct dblp_task *t)
+void dblp_late_free(struct dblp_task *t)
 {
 	dblp_task_comm(t)->owned -= (t->step->count - t->own_from) *
 				    t->req->esize;
@@ -132,7 +134,7 @@ static void copy_for_late(struct dblp_req *req)
 {
 	uint32_t i;
 
-	mark_late(req);
+	mark_late_ranks(req);
 	for (i = 0; i < req->sched->n && !req->ended; i++)
 		if (is_for_late(&req->task[i]))
 			copy(&req->task[i]);
@@ -140,7 +142,7 @@ static void copy_for_late(struct dblp_req *req)
 
 uint64_t dblp_late_timeout(struct dblp_req *req, uint64_t now)
 {
-	if (now >= req->late_at && leave_out(req, now))
+	if (now >= req->late_at && mark_late_steps(req, now))
 		end_late(req);
 	if (req->result.late_ranks)
 		copy_for_late(req);

@@ -48,6 +48,36 @@ int dblp_addr_parse(const char *text, struct sockaddr_dblp *addr);
 void dblp_addr_format(const struct sockaddr_dblp *addr,
 		      char text[DBLP_ADDR_TEXT]);
 
+/* Shares and times, as options of programs: a number without its unit is refused */
+
+/** DBLP_VALUE_TEXT - bytes for any share or time as text, with its NUL */
+#define DBLP_VALUE_TEXT	40
+
+/**
+ * dblp_share_parse() - parse a share
+ * @text: "2%", "0.8%" or "8000ppm", from 0% to 100%
+ * @ppm: filled; unchanged on failure
+ *
+ * Return: NULL, or the reason why @text is wrong, to follow it in a message:
+ * "has no unit: % or ppm".
+ */
+const char *dblp_share_parse(const char *text, uint32_t *ppm);
+
+/** dblp_share_format() - format a share for dblp_share_parse(), in percent */
+void dblp_share_format(uint32_t ppm, char text[DBLP_VALUE_TEXT]);
+
+/**
+ * dblp_time_parse() - parse a time
+ * @text: "10ms", "1.5s", "2min" or "1h"
+ * @ms: filled; unchanged on failure
+ *
+ * Return: NULL, or the reason why @text is wrong, to follow it in a message.
+ */
+const char *dblp_time_parse(const char *text, uint32_t *ms);
+
+/** dblp_time_format() - format a time for dblp_time_parse(), exactly */
+void dblp_time_format(uint32_t ms, char text[DBLP_VALUE_TEXT]);
+
 /* Connections over AF_DBLP, and over TCP or SCTP for comparisons */
 
 /**

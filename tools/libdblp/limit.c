@@ -22,7 +22,7 @@ uint64_t dblp_limit_until(const struct dblp_req *req)
 {
 	const uint64_t limit = limit_ns(req);
 
-	return limit && !req->ran_out ? req->begin + limit : UINT64_MAX;
+	return limit && !req->limit_passed ? req->begin + limit : UINT64_MAX;
 }
 
 static void list_ranks(const struct dblp_absent *a, char *text, size_t size)
@@ -48,18 +48,17 @@ static void explain(struct dblp_comm *comm, const struct dblp_ctl *late,
 
 	list_ranks(a, ranks, sizeof(ranks));
 	if (late->nics)
-		dblp_because(comm, "rank %u has waited %u ms for rank %s to send or receive",
-			     late->rank, late->message_bytes, ranks);
+		dblp_comm_explain(comm, "rank %u has waited %u ms for rank %s to send or receive",
+				  late->rank, late->message_bytes, ranks);
 	else if (a->n)
-		dblp_because(comm, "operation %u has not ended after %u ms: rank%s %s %s not begun it",
-			     late->seq, late->message_bytes, a->n > 1 ? "s" : "", ranks,
-			     a->n > 1 ? "have" : "has");
+		dblp_comm_explain(comm, "operation %u has not ended after %u ms: rank%s %s %s not begun it",
+				  late->seq, late->message_bytes, a->n > 1 ? "s" : "", ranks,
+				  a->n > 1 ? "have" : "has");
 	else
-		dblp_because(comm, "operation %u has not ended after %u ms on rank %u, though all ranks have begun it",
-			     late->seq, late->message_bytes, late->rank);
+		dblp_comm_explain(comm, "operation %u has not ended after %u ms on rank %u, though all ranks have begun it",
+				  late->seq, late->message_bytes, late->rank);
 	pthread_mutex_lock(&comm->lock);
-	if (!comm->error)
-		comm->absent = *a;
+	comm->absent = *a;
 	pthread_mutex_unlock(&comm->lock);
 }
 
@@ -70,20 +69,21 @@ static void add(struct dblp_absent *a, uint32_t rank)
 	a->n++;
 }
 
-/* Rank 0 knows the absent ranks of @late: send them to all, and fail */
-static void conclude(struct dblp_comm *comm, const struct dblp_ctl *late,
-		     const struct dblp_absent *a)
+/* Rank 0 knows the absent ranks of @late: send them to all, before the failure */
+static void send_absent(struct dblp_comm *comm, const struct dblp_ctl *late,
+			const struct dblp_absent *a)
 {
 	struct dblp_ctl ctl = *late;
 	uint32_t i;
 
+	if (!dblp_decide(comm, a->n ? a->rank[0] : late->rank, ETIMEDOUT, NULL))
+		return;
 	ctl.type = DBLP_CTL_ABSENT;
 	ctl.nranks = a->n;
 	memcpy(ctl.transport, a->rank, sizeof(a->rank));
 	for (i = 1; i < comm->n_ctl; i++)
-		dblp_ctl_tell(comm, &comm->ctl[i], &ctl);
+		dblp_ctl_send(comm, &comm->ctl[i], &ctl);
 	explain(comm, late, a);
-	dblp_ctl_decide(comm, a->n ? a->rank[0] : late->rank, ETIMEDOUT);
 }
 
 /*
@@ -106,66 +106,66 @@ static bool has_begun(uint32_t begun, uint32_t seq)
 }
 
 /* All ranks have answered, or the timeout has passed: find the absent ones */
-static void count_absent(struct dblp_comm *comm)
+static void find_absent(struct dblp_comm *comm)
 {
 	struct dblp_absent a = { 0 };
 	uint32_t i;
 
-	comm->asking = false;
+	comm->querying = false;
 	if (!has_begun(count_begun(comm), comm->late.seq))
 		add(&a, 0);
 	for (i = 1; i < comm->n_ctl; i++)
 		if (!comm->ctl[i].answered ||
 		    !has_begun(comm->ctl[i].begun, comm->late.seq))
 			add(&a, i);
-	conclude(comm, &comm->late, &a);
+	send_absent(comm, &comm->late, &a);
 }
 
 /*
  * Set a timeout for answers, which take a round trip unless a process is
  * stopped
  */
-static bool begin_to_ask(struct dblp_comm *comm, const struct dblp_ctl *late)
+static bool start_query(struct dblp_comm *comm, const struct dblp_ctl *late)
 {
 	uint64_t limit = comm->attr.timeout_ms * MS_NS;
 
-
-	if (comm->asking || comm->error)
+	if (comm->querying)
 		return false;
-	comm->asking = true;
+	comm->querying = true;
 	comm->late = *late;
 	/* Rank 0 may have to wait for another rank before it answers */
-	comm->ask_until = dblp_comm_now() + (comm->rank ? 2 * limit : limit);
+	comm->query_until = dblp_comm_now() + (comm->rank ? 2 * limit : limit);
 	return true;
 }
 
-static void ask(struct dblp_comm *comm, const struct dblp_ctl *late)
+static void query_ranks(struct dblp_comm *comm, const struct dblp_ctl *late)
 {
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_ASK);
 	uint32_t i;
 
-	if (!begin_to_ask(comm, late))
+	if (!start_query(comm, late))
 		return;
 	for (i = 1; i < comm->n_ctl; i++) {
 		/* A rank that has left said so then */
 		comm->ctl[i].answered = comm->ctl[i].bye;
-		dblp_ctl_tell(comm, &comm->ctl[i], &ctl);
+		dblp_ctl_send(comm, &comm->ctl[i], &ctl);
 	}
 }
 
 /* Rank 0 has not answered, so its process is stopped: fail without it */
-static void blame_rank_0(struct dblp_comm *comm)
+static void fail_without_rank_0(struct dblp_comm *comm)
 {
 	struct dblp_absent a = { 0 };
 	uint16_t peer;
 
+	if (!dblp_decide(comm, 0, ETIMEDOUT, NULL))
+		return;
 	add(&a, 0);
 	memcpy(&peer, comm->late.transport, sizeof(peer));
 	if (comm->late.nics && peer)
-		dblp_because(comm, "rank %u has waited %u ms for rank %u to send or receive, and rank 0 does not answer",
-			     comm->rank, comm->late.message_bytes, peer);
+		dblp_comm_explain(comm, "rank %u has waited %u ms for rank %u to send or receive, and rank 0 does not answer",
+				  comm->rank, comm->late.message_bytes, peer);
 	explain(comm, &comm->late, &a);
-	dblp_ctl_decide(comm, 0, ETIMEDOUT);
 }
 
 /* Is an answer missing that may still arrive? */
@@ -181,27 +181,27 @@ static bool is_waiting(const struct dblp_comm *comm)
 
 uint64_t dblp_limit_timeout(struct dblp_comm *comm, uint64_t now)
 {
-	if (!comm->asking || comm->error)
+	if (!comm->querying)
 		return UINT64_MAX;
-	if (now < comm->ask_until && is_waiting(comm))
-		return comm->ask_until;
+	if (now < comm->query_until && is_waiting(comm))
+		return comm->query_until;
 	if (comm->rank)
-		blame_rank_0(comm);
+		fail_without_rank_0(comm);
 	else
-		count_absent(comm);
+		find_absent(comm);
 	return UINT64_MAX;
 }
 
-static void late_here(struct dblp_comm *comm, const struct dblp_ctl *late)
+static void limit_exceeded(struct dblp_comm *comm, const struct dblp_ctl *late)
 {
 	struct dblp_absent a = { 0 };
 
 	memcpy(a.rank, late->transport, sizeof(a.rank));
 	a.n = late->nranks;
 	if (late->nics)
-		conclude(comm, late, &a);
+		send_absent(comm, late, &a);
 	else
-		ask(comm, late);
+		query_ranks(comm, late);
 }
 
 void dblp_limit_over(struct dblp_req *req)
@@ -210,7 +210,7 @@ void dblp_limit_over(struct dblp_req *req)
 	struct dblp_ctl late = dblp_ctl_make(comm, DBLP_CTL_LATE);
 	struct dblp_absent a = { 0 };
 
-	req->ran_out = true;
+	req->limit_passed = true;
 	late.seq = req->seq;
 	late.message_bytes = (uint32_t)(limit_ns(req) / MS_NS);
 	if (req->peer >= 0) {
@@ -219,9 +219,9 @@ void dblp_limit_over(struct dblp_req *req)
 		memcpy(late.transport, a.rank, sizeof(a.rank));
 	}
 	if (!comm->rank)
-		late_here(comm, &late);
-	else if (begin_to_ask(comm, &late))
-		dblp_ctl_tell(comm, &comm->ctl[0], &late);
+		limit_exceeded(comm, &late);
+	else if (comm->ctl[0].fd >= 0 && start_query(comm, &late))
+		dblp_ctl_send(comm, &comm->ctl[0], &late);
 }
 
 static bool is_list(const struct dblp_comm *comm, const struct dblp_ctl *ctl)
@@ -236,8 +236,8 @@ static bool is_list(const struct dblp_comm *comm, const struct dblp_ctl *ctl)
 	return ctl->nranks <= comm->nranks && (!ctl->nics || ctl->nranks == 1);
 }
 
-bool dblp_limit_heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
-		      const struct dblp_ctl *ctl)
+bool dblp_limit_message(struct dblp_comm *comm, struct dblp_ctlconn *c,
+			const struct dblp_ctl *ctl)
 {
 	struct dblp_ctl begun = dblp_ctl_make(comm, DBLP_CTL_BEGUN);
 	struct dblp_absent a = { .n = ctl->nranks };
@@ -247,11 +247,11 @@ bool dblp_limit_heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 	switch (ctl->type) {
 	case DBLP_CTL_LATE:
 		if (!comm->rank && !comm->error)
-			late_here(comm, ctl);
+			limit_exceeded(comm, ctl);
 		return true;
 	case DBLP_CTL_ASK:
 		begun.seq = count_begun(comm);
-		dblp_ctl_tell(comm, c, &begun);
+		dblp_ctl_send(comm, c, &begun);
 		return true;
 	case DBLP_CTL_BEGUN:
 		c->answered = true;
@@ -259,7 +259,7 @@ bool dblp_limit_heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 		return true;
 	case DBLP_CTL_ABSENT:
 		memcpy(a.rank, ctl->transport, sizeof(a.rank));
-		if (comm->rank)
+		if (comm->rank && !comm->decision.is_set)
 			explain(comm, ctl, &a);
 		return true;
 	}

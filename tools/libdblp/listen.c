@@ -31,14 +31,6 @@ int dblp_ports_parse(struct dblp_comm *comm)
 	return 0;
 }
 
-int dblp_bind_device(const struct dblp_nic *nic, int fd)
-{
-	if (!nic->name[0])
-		return 0;
-	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, nic->name,
-			  (socklen_t)strlen(nic->name)) ? -errno : 0;
-}
-
 static uint16_t port_of(int fd)
 {
 	struct sockaddr_dblp name;
@@ -146,9 +138,9 @@ static int bind_address(const struct dblp_comm *comm, struct sockaddr_dblp *addr
  * Retry while the port is taken: by a process that is ending, or a socket
  * connecting to itself
  */
-int dblp_door_open(struct dblp_comm *comm, uint16_t port, uint64_t until)
+int dblp_join_listen(struct dblp_comm *comm, uint16_t port, uint64_t until)
 {
-	uint64_t patience = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
+	uint64_t retry_until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
 	struct sockaddr_dblp addr;
 	int fd = bind_address(comm, &addr);
 
@@ -158,13 +150,13 @@ int dblp_door_open(struct dblp_comm *comm, uint16_t port, uint64_t until)
 	for (;;) {
 		fd = port ? listen_at(comm, NULL, &addr) :
 			    listen_in_range(comm, NULL, &addr);
-		if (!port || fd != -EADDRINUSE || !dblp_ms_left(dblp_earlier(until, patience)))
+		if (!port || fd != -EADDRINUSE || !dblp_ms_left(dblp_earlier(until, retry_until)))
 			break;
 		poll(NULL, 0, RETRY_MS);
 	}
 	if (fd < 0)
 		return cannot_listen(fd, &addr);
-	comm->door = fd;
+	comm->join_listener = fd;
 	return 0;
 }
 

@@ -249,6 +249,22 @@ void dblp_losses_free(struct dblp_req *req)
 	req->counts.spare = NULL;
 }
 
+static bool contributes(const struct dblp_req *req)
+{
+	const struct dblp_plan *plan = &req->sched->plan;
+
+	return !(plan->flags & DBLP_PLAN_SERVER) || req->comm->rank != plan->root;
+}
+
+/* Squared norm; contributions may have been divided */
+static double energy_of(const struct dblp_req *req, const void *v, bool contribution)
+{
+	const struct dblp_plan *plan = &req->sched->plan;
+	const double n = contribution && is_divided(req) ? contributions(plan) : 1;
+
+	return n * n * dblp_reduce_squares(req->op.dtype, v, plan->count);
+}
+
 void dblp_losses_begin(struct dblp_req *req)
 {
 	const struct dblp_plan *plan = &req->sched->plan;
@@ -262,6 +278,21 @@ void dblp_losses_begin(struct dblp_req *req)
 				    count);
 	if (has_counts(req))
 		dblp_counts_set(&req->counts, count, 1);
+	if (req->op.flags & DBLP_OP_ENERGY && contributes(req))
+		req->result.energy_sent = energy_of(req, req->buf, true);
+}
+
+void dblp_losses_end(struct dblp_req *req)
+{
+	const double n = contributions(&req->sched->plan);
+
+	if (!(req->op.flags & DBLP_OP_ENERGY))
+		return;
+	if (has_feedback(req))
+		req->result.energy_lost = energy_of(req, req->key->residual, true);
+	req->result.energy_mean = energy_of(req, req->buf, false);
+	if (!(req->op.flags & DBLP_OP_AVERAGE))
+		req->result.energy_mean /= n * n;
 }
 
 void dblp_losses_clear(struct dblp_task *t)
@@ -372,9 +403,9 @@ uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
 	struct dblp_carry *c = carry_of(l, t);
 
 	/* dblp_carry_take() limits the budget to 100 % */
-	l->budget = c ? dblp_carry_take(c, bytes, t->step->contributions, budget,
+	l->out.budget = c ? dblp_carry_take(c, bytes, t->step->contributions, budget,
 					own * DBLP_CARRY_TIMES) : own;
-	return l->budget;
+	return l->out.budget;
 }
 
 void *dblp_losses_pruned(const struct dblp_task *t)
@@ -390,7 +421,7 @@ static struct dblp_record *new_record(const struct dblp_link *l,
 				      uint64_t count)
 {
 	const bool sparse = dblp_is_sparse(t);
-	size_t front = sparse ? dblp_sparse_front(count, l->sparse.shift) : 0;
+	size_t front = sparse ? dblp_sparse_front(count, l->out.sparse.shift) : 0;
 	struct dblp_record *r = malloc(sizeof(*r) + front);
 
 	if (!r)
@@ -400,14 +431,14 @@ static struct dblp_record *new_record(const struct dblp_link *l,
 		.task = t,
 		.offset = t->step->offset + t->done,
 		.count = count,
-		.bytes = (uint32_t)((sparse ? l->sparse.packed : count) *
+		.bytes = (uint32_t)((sparse ? l->out.sparse.packed : count) *
 				    t->req->esize),
-		.budget = l->budget,
+		.budget = l->out.budget,
 		.is_sparse = sparse,
 	};
 	if (sparse) {
-		r->sparse = l->sparse;
-		memcpy(r->front, l->packed, front);
+		r->sparse = l->out.sparse;
+		memcpy(r->front, l->out.packed, front);
 		r->sparse.bitmap = r->front + DBLP_SPARSE_HEAD;
 	}
 	return r;
@@ -490,7 +521,7 @@ struct dblp_task *dblp_losses_reported(struct dblp_link *l,
 	return t;
 }
 
-void dblp_losses_forget(struct dblp_link *l)
+void dblp_records_free(struct dblp_link *l)
 {
 	struct dblp_record *r;
 

@@ -3,7 +3,7 @@
  * Names of values that the kernel does not know; for the others see names-gen.c.
  */
 
-#include "collective.h"
+#include "plan.h"
 #include "libdblp.h"
 
 const char *const dblp_algo_names[DBLP_NAMES] = {

@@ -14,13 +14,13 @@ int dblp_link_stage(struct dblp_link *l, size_t n)
 {
 	char *stage;
 
-	if (n <= l->n_stage)
+	if (n <= l->in.n_stage)
 		return 0;
-	stage = realloc(l->stage, n);
+	stage = realloc(l->in.stage, n);
 	if (!stage)
 		return -ENOMEM;
-	l->stage = stage;
-	l->n_stage = n;
+	l->in.stage = stage;
+	l->in.n_stage = n;
 	return 0;
 }
 
@@ -78,15 +78,17 @@ int dblp_pack(struct dblp_link *l, const struct dblp_task *t)
 	v = choose(l, t, count);
 	if (!v)
 		return -ENOMEM;
-	p = realloc(l->packed, dblp_sparse_bound(count, t->req->esize));
+	p = realloc(l->out.packed, dblp_sparse_bound(count, t->req->esize));
 	if (!p)
 		return -ENOMEM;
-	l->packed = p;
+	l->out.packed = p;
 	if (how.residual)
 		how.prune = t->req->op.prune;
-	l->n_packed = dblp_sparse_put(&how, v, count, p, &l->sparse);
-	*shift = l->sparse.shift;
-	t->req->result.pruned += l->sparse.pruned * t->req->esize;
+	l->out.n_packed = dblp_sparse_put(&how, v, count, p, &l->out.sparse);
+	*shift = l->out.sparse.shift;
+	/* As in send.c: the result is final once the operation has ended */
+	if (!t->req->ended)
+		t->req->result.pruned += l->out.sparse.pruned * t->req->esize;
 	return 0;
 }
 
@@ -102,23 +104,23 @@ int dblp_packed_expect(struct dblp_link *l, const struct dblp_task *t)
 
 	if (err)
 		return err;
-	dblp_inbox_set(&l->inbox, l->head_in, sizeof(l->head_in), l->stage,
+	dblp_inbox_set(&l->in.inbox, l->in.head, sizeof(l->in.head), l->in.stage,
 		       stream ? DBLP_SPARSE_HEAD : most);
-	l->inbox.is_most = !stream;
+	l->in.inbox.is_most = !stream;
 	return 0;
 }
 
 /* Stream: expect the bytes after the first ones, at least one */
 int dblp_packed_rest(struct dblp_link *l, const struct dblp_task *t)
 {
-	size_t len = dblp_sparse_len((uint8_t *)l->stage, dblp_task_part(t),
+	size_t len = dblp_sparse_len((uint8_t *)l->in.stage, dblp_task_part(t),
 				     t->req->esize);
 
 	if (!len)
 		return -EPROTO;
-	l->inbox.iov[1].iov_len = len;
-	l->inbox.len = sizeof(l->head_in) + len;
-	l->inbox.closed = false;
+	l->in.inbox.iov[1].iov_len = len;
+	l->in.inbox.len = sizeof(l->in.head) + len;
+	l->in.inbox.closed = false;
 	return 0;
 }
 
@@ -126,7 +128,7 @@ int dblp_packed_rest(struct dblp_link *l, const struct dblp_task *t)
 static void unpack(const struct dblp_link *l, const struct dblp_task *t,
 		   const struct dblp_sparse *s, const struct dblp_loss *loss)
 {
-	const char *elements = l->stage + loss->head - sizeof(l->head_in);
+	const char *elements = l->in.stage + loss->head - sizeof(l->in.head);
 	const uint32_t dtype = t->req->op.dtype;
 	struct dblp_sparse_at place = { 0 };
 	struct dblp_loss_at at = { 0 };
@@ -147,12 +149,12 @@ static void unpack(const struct dblp_link *l, const struct dblp_task *t,
 int dblp_packed_take(struct dblp_link *l, struct dblp_task *t,
 		     struct dblp_sparse *s)
 {
-	const struct dblp_msg *map = &l->inbox.map;
+	const struct dblp_msg *map = &l->in.inbox.map;
 	struct dblp_loss loss;
 
-	if (l->inbox.len < sizeof(l->head_in) ||
-	    dblp_sparse_get((uint8_t *)l->stage,
-			    l->inbox.len - sizeof(l->head_in), dblp_task_part(t),
+	if (l->in.inbox.len < sizeof(l->in.head) ||
+	    dblp_sparse_get((uint8_t *)l->in.stage,
+			    l->in.inbox.len - sizeof(l->in.head), dblp_task_part(t),
 			    t->req->esize, s))
 		return -EPROTO;
 	loss = dblp_loss_of(map, t->req->esize, dblp_task_part(t), s);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Collective operations as plans: see collective.h.
+ * Collective operations as plans: see plan.h.
  *
  * Pure: no sockets. Both ends of a message compute its range from attributes
  * they share, so they need no agreement.
  */
 
-#include "collective.h"
+#include "plan.h"
 
 #include <errno.h>
 

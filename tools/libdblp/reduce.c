@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "collective.h"
+#include "plan.h"
 
 #define F32_INF		0x7f800000U
 #define F32_SIGN	0x80000000U

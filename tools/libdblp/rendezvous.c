@@ -18,28 +18,6 @@
 /* Room for an address and the number of a communicator */
 #define VALUE_MAX	(DBLP_ADDR_TEXT + 20)
 
-int dblp_resolve(const char *host, const char *port, struct dblp_where *where)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	size_t len = strlen(host);
-	char bare[HOST_MAX] = "";
-	struct addrinfo *list, *at;
-	int err;
-
-	/* An IPv6 address may be in brackets */
-	if (len > 2 && len < sizeof(bare) && host[0] == '[' && host[len - 1] == ']') {
-		memcpy(bare, host + 1, len - 2);
-		host = bare;
-	}
-	err = getaddrinfo(host, port, &hints, &list);
-	if (err)
-		return dblp_why(-EAGAIN, "cannot resolve %s on this host: %s", host, gai_strerror(err));
-	for (at = list; at && where->n < DBLP_WHERE_MAX; at = at->ai_next)
-		where->n += dblp_addr_from(&where->addr[where->n], at->ai_addr);
-	freeaddrinfo(list);
-	return where->n ? 0 : -EAGAIN;
-}
-
 /* A port, 1 ... 65535, or 0 if @text is none */
 static long port_number(const char *text)
 {
@@ -131,7 +109,7 @@ static void kv_key(const struct dblp_comm *comm, char key[KEY_MAX])
 	snprintf(key, KEY_MAX, "dblp/%u/0", comm->attr.epoch);
 }
 
-int dblp_rendezvous_tell(struct dblp_comm *comm, const struct sockaddr_dblp *addr)
+int dblp_rendezvous_store(struct dblp_comm *comm, const struct sockaddr_dblp *addr)
 {
 	char key[KEY_MAX], value[VALUE_MAX], text[DBLP_ADDR_TEXT];
 
@@ -203,7 +181,7 @@ int dblp_rendezvous(struct dblp_comm *comm, struct dblp_where *where)
 	err = find(comm, where);
 	if (!comm->rank && err == -EAGAIN) {
 		/* Only the other ranks must resolve the name */
-		dblp_why_forget();
+		dblp_why_clear();
 		return 0;
 	}
 	for (i = 0; !err && i < where->n; i++)

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collective.h"
+#include "plan.h"
 #include "libdblp.h"
 #include "sparse.h"
 

@@ -218,6 +218,12 @@ static int find_order(struct dblp_sched *s)
 	return err;
 }
 
+static uint64_t digest_of(struct dblp_plan plan)
+{
+	plan.rank = 0;
+	return dblp_hash(DBLP_HASH, &plan, sizeof(plan));
+}
+
 int dblp_sched_new(const struct dblp_plan *plan, const struct dblp_layout *layout,
 		   struct dblp_sched **sched)
 {
@@ -227,6 +233,7 @@ int dblp_sched_new(const struct dblp_plan *plan, const struct dblp_layout *layou
 	if (!s)
 		return -ENOMEM;
 	s->plan = *plan;
+	s->digest = digest_of(*plan);
 	s->refs = 1;
 	err = copy_layout(s, layout);
 	if (!err)

@@ -175,7 +175,7 @@ int dblp_lock_data(const struct dblp_comm *comm, int fd)
 {
 	struct dblp_auth_key key = { .length = DBLP_MAC };
 
-	if (!comm->has_secret || comm->transport->protocol)
+	if (!comm->attr.authenticate)
 		return 0;
 	memcpy(key.key, comm->data_key, DBLP_MAC);
 	return setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)) ? -errno : 0;
@@ -192,6 +192,9 @@ int dblp_secret_take(struct dblp_comm *comm)
 		err = read_file(path, text, sizeof(text));
 	if (!err && comm->has_secret && parse(given ?: text, comm->secret))
 		err = dblp_why(-EINVAL, "the secret is not 32 hexadecimal digits");
+	if (!err && comm->attr.authenticate && (!comm->has_secret || comm->transport->protocol))
+		err = dblp_why(-EINVAL, "data can be authenticated only %s",
+			       comm->has_secret ? "over transport dblp" : "with a secret");
 	derive(comm);
 	explicit_bzero(text, sizeof(text));
 	return err;

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collective.h"
+#include "plan.h"
 
 /** DBLP_SPARSE_HEAD - bytes of the front before the bitmap */
 #define DBLP_SPARSE_HEAD	8

@@ -131,12 +131,12 @@ static int recv_tcp(int fd, struct dblp_inbox *in)
 	return 1;
 }
 
-static bool answers_tcp(int fd, uint64_t *heard)
+static bool is_alive_tcp(int fd, uint64_t *received)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	(void)heard;
+	(void)received;
 	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
 	       info.tcpi_state != TCP_CLOSE && !info.tcpi_probes && !info.tcpi_retransmits;
 }
@@ -148,7 +148,7 @@ const struct dblp_transport dblp_transport_tcp = {
 	.lane = lane_tcp,
 	.send = send_tcp,
 	.recv = recv_tcp,
-	.answers = answers_tcp,
+	.is_alive = is_alive_tcp,
 };
 
 static int setup_dblp(const struct dblp_comm *comm, int fd)
@@ -295,7 +295,7 @@ static int recv_dblp(int fd, struct dblp_inbox *in)
 	return 1;
 }
 
-static bool answers_dblp(int fd, uint64_t *heard)
+static bool is_alive_dblp(int fd, uint64_t *received)
 {
 	struct dblp_info info = { 0 };
 	socklen_t len = sizeof(info);
@@ -305,7 +305,7 @@ static bool answers_dblp(int fd, uint64_t *heard)
 	/*
 	 * Counters show life although probe timeouts are frequent at high loss
 	 */
-	*heard += info.pkts_received + info.bytes_delivered;
+	*received += info.pkts_received + info.bytes_delivered;
 	return info.state == DBLP_STATE_ESTABLISHED && !info.pto_count;
 }
 
@@ -315,5 +315,5 @@ const struct dblp_transport dblp_transport_dblp = {
 	.lane = lane_dblp,
 	.send = send_dblp,
 	.recv = recv_dblp,
-	.answers = answers_dblp,
+	.is_alive = is_alive_dblp,
 };

@@ -23,12 +23,12 @@ int dblp_why(int error, const char *format, ...)
 	return error;
 }
 
-void dblp_why_forget(void)
+void dblp_why_clear(void)
 {
 	opening[0] = '\0';
 }
 
-void dblp_because(struct dblp_comm *comm, const char *format, ...)
+void dblp_comm_explain(struct dblp_comm *comm, const char *format, ...)
 {
 	va_list args;
 

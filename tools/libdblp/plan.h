@@ -42,8 +42,8 @@
  *	A step that is not reliable may lose dblp_step_budget() of its elements. Lost
  *	elements of %DBLP_STEP_ADD leave the element unchanged.
  */
-#ifndef DBLP_COLLECTIVE_H
-#define DBLP_COLLECTIVE_H
+#ifndef DBLP_PLAN_H
+#define DBLP_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -289,4 +289,4 @@ static inline bool dblp_step_conflict(const struct dblp_step *a,
 }
 #endif
 
-#endif /* DBLP_COLLECTIVE_H */
+#endif /* DBLP_PLAN_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Lanes of a communicator: socket options and loss budgets.
+ * Loss budgets: what a message may lose, by the lane and the operation.
  */
 
 #include "engine.h"
@@ -9,35 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-static int try_lane(const struct dblp_comm *comm, const struct dblp_lane *lane)
-{
-	int fd = dblp_socket(&comm->nic[0].addr, comm->transport->protocol);
-	int err;
-
-	if (fd < 0)
-		return fd;
-	err = comm->transport->lane(fd, lane);
-	close(fd);
-	return err;
-}
-
-int dblp_lanes_try(const struct dblp_comm *comm)
-{
-	uint32_t i;
-	int err = 0;
-
-	for (i = 0; !err && i < comm->n_lanes; i++)
-		err = try_lane(comm, &comm->lane[i]);
-	return err;
-}
-
-uint64_t dblp_lanes_digest(const struct dblp_comm *comm)
-{
-	return comm->attr.lanes ? dblp_hash(DBLP_HASH, comm->lane,
-					    comm->n_lanes * sizeof(*comm->lane)) :
-				  0;
-}
 
 /* Set an option of the socket, unless *@is has this value already */
 static int set_link(struct dblp_link *l, int option, uint32_t value,
@@ -86,7 +57,7 @@ static int budget_of(struct dblp_link *l, const struct dblp_op *op,
 	return err;
 }
 
-int dblp_lane_loss(struct dblp_link *l, const struct dblp_task *t,
+int dblp_budget_set(struct dblp_link *l, const struct dblp_task *t,
 		   struct dblp_sndinfo *info)
 {
 	const struct dblp_lane *lane = &l->comm->lane[l->lane];
@@ -98,7 +69,7 @@ int dblp_lane_loss(struct dblp_link *l, const struct dblp_task *t,
 	memset(info, 0, sizeof(*info));
 	info->critical = DBLP_HEAD_LEN;
 	if (dblp_is_sparse(t))
-		info->critical += (uint32_t)l->n_packed - dblp_link_bytes(l, t);
+		info->critical += (uint32_t)l->out.n_packed - dblp_link_bytes(l, t);
 	info->flags = DBLP_SND_BUDGET;
 	if (dblp_task_comm(t)->transport->protocol)
 		return 0;
@@ -112,7 +83,7 @@ int dblp_lane_loss(struct dblp_link *l, const struct dblp_task *t,
 		err = budget_of(l, op, &budget);
 	if (err)
 		return err;
-	info->tag = ++l->tag;
+	info->tag = ++l->out.tag;
 	info->budget = dblp_losses_budget(l, t, dblp_link_bytes(l, t), budget);
 	if (lane->flags & DBLP_LANE_POLICY || op->flags & DBLP_OP_POLICY) {
 		info->flags |= DBLP_SND_POLICY;
@@ -120,23 +91,4 @@ int dblp_lane_loss(struct dblp_link *l, const struct dblp_task *t,
 					 lane->policy : op->policy);
 	}
 	return 0;
-}
-
-/* If two lanes share the elements of a step: bytes that this one carries */
-uint64_t dblp_task_share(const struct dblp_task *t)
-{
-	const struct dblp_way way = dblp_task_way(t);
-	const uint64_t all = t->step->count;
-	uint64_t large = all / DBLP_PPM * way.large +
-			 all % DBLP_PPM * way.large / DBLP_PPM;
-
-	if (way.choice != DBLP_CHOICE_LARGE)
-		large = all - large;
-	return large * t->req->esize;
-}
-
-void dblp_task_missing(const struct dblp_task *t, uint64_t bytes)
-{
-	t->req->result.missing += bytes;
-	t->req->result.lane[dblp_task_way(t).lane].missing += bytes;
 }
