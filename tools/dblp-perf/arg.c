@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Values of options. */
 #include <err.h>
-#include <errno.h>
-#include <linux/dblp.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <units.h>
 
 #include "arg.h"
 #include "perf.h"
@@ -22,33 +21,47 @@ void wrong(const char *fmt, ...)
 	exit(EXIT_USAGE);
 }
 
+/* Print an error if @why, the result of a parser, is not NULL */
+static void judge(const char *name, const char *text, const char *why)
+{
+	if (why)
+		wrong("--%s: '%s' %s", name, text, why);
+}
+
 uint64_t number(const char *name, const char *text, uint64_t min, uint64_t max)
 {
-	uint64_t value;
-	char *end;
+	uint64_t value = 0;
 
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || value < min ||
-	    value > max)
-		wrong("--%s takes a number from %llu to %llu, not '%s'", name,
-		      (unsigned long long)min, (unsigned long long)max, text);
+	judge(name, text, dblp_number_parse(text, min, max, &value));
+	return value;
+}
+
+uint64_t size(const char *name, const char *text, uint64_t min, uint64_t max)
+{
+	uint64_t value = 0;
+
+	judge(name, text, dblp_size_parse(text, min, max, &value));
 	return value;
 }
 
 uint32_t share(const char *name, const char *text)
 {
-	char *end;
-	double value = strtod(text, &end);
+	uint32_t ppm = 0;
 
-	if (end != text && !strcmp(end, "%"))
-		value /= 100;
-	else if (end == text || *end)
-		value = -1;
-	if (!(value >= 0 && value <= 1))
-		wrong("--%s takes a share such as 0.02 or 2%%, not '%s'", name,
-		      text);
-	return lround(value * DBLP_PPM);
+	judge(name, text, dblp_share_parse(text, &ppm));
+	return ppm;
+}
+
+uint32_t duration(const char *name, const char *text, uint32_t max_ms)
+{
+	char most[DBLP_VALUE_TEXT];
+	uint32_t ms = 0;
+
+	judge(name, text, dblp_time_parse(text, &ms));
+	dblp_time_format(max_ms, most);
+	if (!ms || ms > max_ms)
+		wrong("--%s: '%s' is not a time from 1ms to %s", name, text, most);
+	return ms;
 }
 
 int choice(const char *name, const char *text, const char *const *names)
@@ -61,30 +74,42 @@ int choice(const char *name, const char *text, const char *const *names)
 	wrong("--%s does not take '%s'", name, text);
 }
 
+/* Split a list of at most @room words, of which none is empty */
+static unsigned int split(const char *name, char *text, const char **word, size_t room)
+{
+	size_t n = dblp_words(text, word, room), i;
+
+	if (!n)
+		wrong("--%s takes at most %zu values", name, room);
+	for (i = 0; i < n; i++)
+		if (!*word[i])
+			wrong("--%s: a value is empty", name);
+	return (unsigned int)n;
+}
+
 unsigned int numbers(const char *name, char *text, uint32_t max, uint32_t *list,
 		     unsigned int room)
 {
-	unsigned int n = 0;
-	char *word;
+	const char *word[MAX_HOSTS];
+	unsigned int n = split(name, text, word, room), i;
 
-	while ((word = strsep(&text, ","))) {
-		if (n == room)
-			wrong("--%s takes at most %u numbers", name, room);
-		list[n++] = number(name, word, 1, max);
-	}
+	for (i = 0; i < n; i++)
+		list[i] = number(name, word[i], 1, max);
+	return n;
+}
+
+unsigned int sizes(const char *name, char *text, uint32_t max, uint32_t *list,
+		   unsigned int room)
+{
+	const char *word[MAX_HOSTS];
+	unsigned int n = split(name, text, word, room), i;
+
+	for (i = 0; i < n; i++)
+		list[i] = size(name, word[i], 1, max);
 	return n;
 }
 
 void set_hosts(const char *name, char *text)
 {
-	char *word;
-
-	cfg.n_from = 0;
-	for (word = strtok(text, ","); word; word = strtok(NULL, ",")) {
-		if (cfg.n_from == MAX_HOSTS)
-			wrong("more than %u hosts", MAX_HOSTS);
-		cfg.from[cfg.n_from++] = word;
-	}
-	if (!cfg.n_from)
-		wrong("--%s names no namespace", name);
+	cfg.n_from = split(name, text, cfg.from, MAX_HOSTS);
 }

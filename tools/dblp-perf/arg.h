@@ -17,6 +17,12 @@ uint32_t share(const char *name, const char *text);
 /** number() - parse @text, from @min to @max, as the value of option @name */
 uint64_t number(const char *name, const char *text, uint64_t min, uint64_t max);
 
+/** size() - parse @text, bytes from @min to @max, as the value of option @name */
+uint64_t size(const char *name, const char *text, uint64_t min, uint64_t max);
+
+/** duration() - parse @text, a time up to @max_ms, as the value of option @name; returns ms */
+uint32_t duration(const char *name, const char *text, uint32_t max_ms);
+
 /** choice() - find the value @text of option @name in @names; returns its index */
 int choice(const char *name, const char *text, const char *const *names);
 
@@ -32,6 +38,10 @@ int choice(const char *name, const char *text, const char *const *names);
  */
 unsigned int numbers(const char *name, char *text, uint32_t max, uint32_t *list,
 		     unsigned int room);
+
+/** sizes() - as numbers(), for a list of sizes */
+unsigned int sizes(const char *name, char *text, uint32_t max, uint32_t *list,
+		   unsigned int room);
 
 /** set_hosts() - set cfg.from to the namespaces in @text, which is modified */
 void set_hosts(const char *name, char *text);

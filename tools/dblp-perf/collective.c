@@ -10,6 +10,8 @@
 #include "conn.h"
 #include "options.h"
 
+#define HOUR	3600000	/* ms */
+
 /* @text: the number of ranks, or the namespace of each */
 static void set_spawn(char *text)
 {
@@ -38,7 +40,7 @@ static void join_option(int opt, char *text)
 	case OPT_DEVICES: a->devices = text; break;
 	case OPT_JOB: a->job = number("job", text, 1, UINT32_MAX); break;
 	case OPT_MESSAGE:
-		a->message_bytes = number("message", text, 8, DBLP_MSG_MAX / 2);
+		a->message_bytes = size("message", text, 8, DBLP_MSG_MAX / 2);
 		if (a->message_bytes % 8)
 			wrong("--message takes a multiple of 8");
 		break;
@@ -81,8 +83,7 @@ void collective_option(int opt, char *text)
 
 	switch (opt) {
 	case 's':
-		coll.n_sizes = numbers("size", text, DBLP_MSG_MAX, coll.size,
-				       SIZES_MAX);
+		coll.n_sizes = sizes("size", text, DBLP_MSG_MAX, coll.size, SIZES_MAX);
 		break;
 	case OPT_OP: coll.what = choice("op", text, what_names); break;
 	case OPT_RULE: op->rule = choice("rule", text, dblp_rule_names); break;
@@ -103,9 +104,9 @@ void collective_option(int opt, char *text)
 		op->phase = number("phase", text, 0, DBLP_PHASES - 1);
 		op->flags |= DBLP_OP_PHASE;
 		break;
-	case OPT_WAIT: op->wait_ms = number("wait", text, 1, 3600000); break;
+	case OPT_WAIT: op->wait_ms = duration("wait", text, HOUR); break;
 	case OPT_LANE: lanes_option(text); break;
-	case OPT_GAP: coll.gap_ms = number("gap", text, 1, 3600000); break;
+	case OPT_GAP: coll.gap_ms = duration("gap", text, HOUR); break;
 	default: plan_option(opt, text);
 	}
 }

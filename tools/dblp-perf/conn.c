@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <units.h>
+
 #include "conn.h"
 
 /*
@@ -43,10 +45,11 @@ static void make_hello(struct hello *h, unsigned int index)
 static struct sockaddr_dblp make_addr(unsigned int port)
 {
 	struct sockaddr_dblp addr;
+	const char *why = dblp_addr_alone(cfg.address, &addr);
 
 	errno = 0;
-	if (dblp_addr_parse(cfg.address, &addr) || addr.sdblp_port)
-		fail("--address: '%s' is not an IPv4 or IPv6 address", cfg.address);
+	if (why)
+		fail("--address: '%s' %s", cfg.address, why);
 	addr.sdblp_port = htons(port);
 	return addr;
 }

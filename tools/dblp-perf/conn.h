@@ -102,6 +102,35 @@ enum received conn_take(struct conn *c, void *buf, uint32_t len, bool wait);
 /** conn_expect() - wait for a message of the run; fail if the peer ends */
 void conn_expect(struct conn *c, void *buf, uint32_t len);
 
+/**
+ * struct watched - all connections of the run, at the listening end
+ * @conn: connections
+ * @buf: message buffer of each connection
+ * @n: number of connections
+ * @epoll: descriptor that polls all of them
+ */
+struct watched {
+	struct conn	*conn;
+	void		**buf;
+	unsigned int	n;
+	int		epoll;
+};
+
+#define WATCH_MAX	64
+
+/** watch_all() - accept all connections of the run, and poll them */
+void watch_all(struct watched *w);
+/**
+ * watch_wait() - wait until connections are readable
+ * @w: the connections
+ * @which: filled with their numbers
+ *
+ * Return: how many, 0 after a signal.
+ */
+unsigned int watch_wait(const struct watched *w, unsigned int which[WATCH_MAX]);
+/** watch_end() - no longer poll connection @i */
+void watch_end(const struct watched *w, unsigned int i);
+
 /** conn_signal() - send one reliable byte */
 void conn_signal(struct conn *c);
 /** conn_await() - wait for the byte of conn_signal(); false: the peer has ended */

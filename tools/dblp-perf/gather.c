@@ -6,48 +6,11 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 
 #include "conn.h"
 
-/**
- * struct gathering - the listening end
- * @conn: connections
- * @buf: message buffer of each connection
- * @n: number of connections
- * @epoll: epoll descriptor of all connections
- */
-struct gathering {
-	struct conn	*conn;
-	void		**buf;
-	unsigned int	n;
-	int		epoll;
-};
-
-static void gathering_init(struct gathering *g)
-{
-	unsigned int i;
-
-	g->conn = conn_accept_all();
-	g->n = total_connections();
-	g->buf = xcalloc(g->n, sizeof(*g->buf));
-	g->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (g->epoll < 0)
-		fail("epoll_create1()");
-	for (i = 0; i < g->n; i++) {
-		struct epoll_event event = {
-			.events = EPOLLIN,
-			.data.u32 = i,
-		};
-
-		g->buf[i] = contents_new();
-		if (epoll_ctl(g->epoll, EPOLL_CTL_ADD, g->conn[i].fd, &event))
-			fail("epoll_ctl()");
-	}
-}
-
 /* Senders wait for this byte before they close, because epoll would report the end. */
-static void gathering_finish(struct gathering *g)
+static void gathering_finish(struct watched *g)
 {
 	unsigned int i;
 
@@ -57,7 +20,7 @@ static void gathering_finish(struct gathering *g)
 		conn_finish(&g->conn[i]);
 }
 
-static void got_message(struct gathering *g, unsigned int i, bool counts)
+static void got_message(struct watched *g, unsigned int i, bool counts)
 {
 	const struct conn *c = &g->conn[i];
 
@@ -70,7 +33,7 @@ static void got_message(struct gathering *g, unsigned int i, bool counts)
 }
 
 /* Receive on connection @i; true if a message is complete */
-static bool take(struct gathering *g, unsigned int i, bool wait)
+static bool take(struct watched *g, unsigned int i, bool wait)
 {
 	switch (conn_take(&g->conn[i], g->buf[i], cfg.size, wait)) {
 	case RECEIVED_MESSAGE:
@@ -83,7 +46,7 @@ static bool take(struct gathering *g, unsigned int i, bool wait)
 }
 
 /* Receive all messages of the only connection, without epoll */
-static void gather_one(struct gathering *g, uint64_t messages, bool counts)
+static void gather_one(struct watched *g, uint64_t messages, bool counts)
 {
 	while (messages--) {
 		take(g, 0, true);
@@ -91,27 +54,24 @@ static void gather_one(struct gathering *g, uint64_t messages, bool counts)
 	}
 }
 
-static void gather_all(struct gathering *g, uint64_t messages, bool counts)
+static void gather_all(struct watched *g, uint64_t messages, bool counts)
 {
-	struct epoll_event event[64];
+	unsigned int which[WATCH_MAX], n, i;
 	uint64_t left = messages * g->n;
 
 	while (left) {
-		int n = epoll_wait(g->epoll, event, 64, -1), i;
-
-		if (n < 0 && errno != EINTR)
-			fail("epoll_wait()");
+		n = watch_wait(g, which);
 		for (i = 0; i < n; i++) {
-			if (!take(g, event[i].data.u32, false))
+			if (!take(g, which[i], false))
 				continue;
-			got_message(g, event[i].data.u32, counts);
+			got_message(g, which[i], counts);
 			left--;
 		}
 	}
 }
 
 /* Returns nanoseconds from the first start byte to the last message */
-static uint64_t gather_round(struct gathering *g, uint64_t messages,
+static uint64_t gather_round(struct watched *g, uint64_t messages,
 			     bool counts)
 {
 	uint64_t start = now_ns();
@@ -126,16 +86,16 @@ static uint64_t gather_round(struct gathering *g, uint64_t messages,
 	return now_ns() - start;
 }
 
-static void add_round(struct gathering *g, uint64_t messages)
+static void add_round(struct watched *g, uint64_t messages)
 {
 	results->sample[results->n++] = gather_round(g, messages, true);
 }
 
 static void bulk_listen(void)
 {
-	struct gathering g;
+	struct watched g;
 
-	gathering_init(&g);
+	watch_all(&g);
 	if (cfg.warmup)
 		gather_round(&g, cfg.warmup, false);
 	span_begin();
@@ -160,10 +120,10 @@ static void run_hook(uint32_t round)
 
 static void fanin_listen(void)
 {
-	struct gathering g;
+	struct watched g;
 	uint32_t i;
 
-	gathering_init(&g);
+	watch_all(&g);
 	for (i = 0; i < cfg.warmup; i++)
 		gather_round(&g, 1, false);
 	span_begin();

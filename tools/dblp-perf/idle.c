@@ -27,7 +27,7 @@ static void idle_listen(void)
 
 	want_files(n + 64);
 	fd = conn_listener(&cfg.main, cfg.port);
-	count_timers(&results->timers[0], cfg.seconds);
+	count_timers(&results->timers[0], cfg.time_ms);
 	read_memory(&results->memory[0]);
 	listening();
 	accept_them(all, fd, n);
@@ -35,7 +35,7 @@ static void idle_listen(void)
 	sleep_ns(SETTLE_NS);
 	read_memory(&results->memory[1]);
 	span_begin();
-	count_timers(&results->timers[1], cfg.seconds);
+	count_timers(&results->timers[1], cfg.time_ms);
 	span_end();
 	for (i = 0; i < n; i++) {
 		conn_signal(&all[i]);

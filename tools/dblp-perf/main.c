@@ -120,7 +120,7 @@ static void run(void)
 	char byte;
 
 	signal(SIGALRM, timed_out);
-	alarm(cfg.timeout);
+	alarm((cfg.timeout_ms + 999) / 1000);
 	if (cfg.listens) {
 		start_listening_end();
 		children++;

@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <libdblp.h>
+
 #include "arg.h"
 #include "collective.h"
 #include "conn.h"
 #include "options.h"
+
+#define DAY	86400000	/* ms */
 
 static const struct config defaults = {
 	.main		= { &proto_dblp, NULL },
@@ -20,9 +24,9 @@ static const struct config defaults = {
 	.per_host	= 1,
 	.policy		= -1,
 	.order		= -1,
-	.seconds	= 10,
+	.time_ms	= 10000,
 	.seed		= 1,
-	.timeout	= 600,
+	.timeout_ms	= 600000,
 };
 
 /* Defaults of each mode */
@@ -37,7 +41,7 @@ static const struct {
 	{ &mode_rr,		64,		10000,	100 },
 	{ &mode_latency,	1000000,	100,	2 },
 	{ &mode_idle,		1,		1,	0 },
-	{ &mode_share,		100000,		1,	2 },
+	{ &mode_share,		100000,		1,	2000 },
 	{ &mode_collective,	1000000,	100,	2 },
 };
 
@@ -58,7 +62,7 @@ static void usage(FILE *f)
 	      "  --cc NAME            congestion control (default: the kernel's)\n"
 	      "  --other NAME         share: transport of the other side (default tcp)\n"
 	      "  --other-cc NAME      share: its congestion control\n"
-	      "  --budget SHARE       dblp: loss budget of the messages, 0.02 or 2%\n"
+	      "  --budget SHARE       dblp: loss budget of the messages, such as 2%\n"
 	      "  --policy NAME        dblp: full, eager or early\n"
 	      "  --order NAME         dblp: auto, sequential or shuffled\n"
 	      "  --spray N            dblp: number of UDP ports that each end sends from\n"
@@ -67,9 +71,9 @@ static void usage(FILE *f)
 	      "\nWorkload:\n"
 	      "  -s, --size BYTES     size of a message; collective: of a vector, or B,B,...\n"
 	      "  -n, --count N        measured messages or rounds\n"
-	      "  -w, --warmup N       messages or rounds before them; share: seconds\n"
+	      "  -w, --warmup N       messages or rounds before them; share: a time\n"
 	      "  -c, --connections N  connections of each host; share: of each side\n"
-	      "  -t, --time SECONDS   duration of share and idle (default 10)\n"
+	      "  -t, --time TIME      duration of share and idle (default 10s)\n"
 	      "  --hook COMMAND       fanin: run before each round; $DBLP_ROUND is its number\n"
 	      "  --verify             check each delivered byte\n"
 	      "  --seed N             seed of the contents of messages (default 1)\n"
@@ -101,11 +105,11 @@ static void usage(FILE *f)
 	      "  --carry              later rounds may use budget that is left\n"
 	      "  --sparse[=N]         do not send blocks of N zero elements (default: the N\n"
 	      "                       that sends the fewest bytes)\n"
-	      "  --density SHARE      share of nonzero elements (default 1)\n"
+	      "  --density SHARE      share of nonzero elements (default 100%)\n"
 	      "  --cluster N          nonzero elements are in groups of N (default 1)\n"
 	      "  --vectors FILE       contribute the vectors of FILE, round by round\n"
-	      "  --wait MS            continue without ranks that are later than this\n"
-	      "  --gap MS             time between two rounds\n"
+	      "  --wait TIME          continue without ranks that are later than this\n"
+	      "  --gap TIME           time between two rounds\n"
 	      "  --message BYTES      maximum size of a message (default 1048576)\n"
 	      "  --job N, --phase N   dblp: job of the connections, phase of the data\n"
 	      "  --lane WORD[,WORD...]  one more connection to each peer: share=SHARE of the\n"
@@ -114,8 +118,10 @@ static void usage(FILE *f)
 	      "\nOutput:\n"
 	      "  -j, --json           one JSON object; collective: one for each size\n"
 	      "  --samples            include every sample\n"
-	      "  --timeout SECONDS    fail after this time (default 600)\n"
+	      "  --timeout TIME       fail after this time (default 10min)\n"
 	      "  -h, --help           print this help\n"
+	      "\nA SHARE is 2% or 20000ppm, a TIME 500ms, 1.5s, 2min or 1h. BYTES are 64000, 64kB or\n"
+	      "64KiB.\n"
 	      "\nExit status: 0 on success; 1 if the run failed; 2 for an invalid command line;\n"
 	      "4 if this kernel does not support a transport, congestion control or option.\n", f);
 }
@@ -227,10 +233,20 @@ static void transport_option(int opt)
 	case OPT_SPRAY: cfg.spray = number("spray", optarg, 1, UINT16_MAX); break;
 	case OPT_KEY: cfg.key = key_file(optarg); break;
 	case OPT_BUFFER:
-		cfg.buffer = number("buffer", optarg, 1, INT32_MAX / 2);
+		cfg.buffer = size("buffer", optarg, 1, INT32_MAX / 2);
 		break;
 	default: collective_option(opt, optarg);
 	}
+}
+
+/* The warm-up of mode share is a time, which may be 0s; that of others is a number */
+static uint32_t warmup(const char *text)
+{
+	uint32_t ms = 0;
+
+	if (cfg.mode != &mode_share)
+		return number("warmup", text, 0, 1000000);
+	return dblp_time_parse(text, &ms) || ms ? duration("warmup", text, DAY) : 0;
 }
 
 static void parse_option(int opt)
@@ -240,14 +256,14 @@ static void parse_option(int opt)
 		if (cfg.mode == &mode_collective)
 			collective_option(opt, optarg);
 		else
-			cfg.size = number("size", optarg, 1, DBLP_MSG_MAX);
+			cfg.size = size("size", optarg, 1, DBLP_MSG_MAX);
 		break;
 	case 'n': cfg.count = number("count", optarg, 1, 100000000); break;
-	case 'w': cfg.warmup = number("warmup", optarg, 0, 1000000); break;
+	case 'w': cfg.warmup = warmup(optarg); break;
 	case 'c':
 		cfg.per_host = number("connections", optarg, 1, 60000);
 		break;
-	case 't': cfg.seconds = number("time", optarg, 1, 86400); break;
+	case 't': cfg.time_ms = duration("time", optarg, DAY); break;
 	case 'a': cfg.address = optarg; break;
 	case 'p': cfg.port = number("port", optarg, 1, 65534); break;
 	case 'j': cfg.json = true; break;
@@ -266,7 +282,7 @@ static void parse_option(int opt)
 		break;
 	case OPT_SAMPLES: cfg.samples = true; break;
 	case OPT_TIMEOUT:
-		cfg.timeout = number("timeout", optarg, 1, 1000000);
+		cfg.timeout_ms = duration("timeout", optarg, 12 * DAY);
 		break;
 	case '?':
 		fputs("Try 'dblp-perf --help'.\n", stderr);

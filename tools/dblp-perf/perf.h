@@ -57,8 +57,8 @@ struct flavour {
  * @per_host: connections of each host; mode share: of each side
  * @size: bytes of a message
  * @count: measured messages or rounds
- * @warmup: messages or rounds before the measured ones; mode share: seconds
- * @seconds: modes share and idle: duration of the measurement
+ * @warmup: messages or rounds before the measured ones; mode share: ms
+ * @time_ms: modes share and idle: duration of the measurement
  * @budget: loss budget of the connecting end's messages, ppm
  * @has_budget: @budget was given
  * @policy: enum dblp_policy of these messages, negative: the kernel's default
@@ -69,7 +69,7 @@ struct flavour {
  * @hook: mode fanin: command before each measured round, NULL: none
  * @seed: seed of the contents
  * @verify: check every delivered byte
- * @timeout: seconds after which the run fails
+ * @timeout_ms: time after which the run fails
  * @json: print one JSON object
  * @samples: include all samples
  */
@@ -88,7 +88,7 @@ struct config {
 	uint32_t		size;
 	uint32_t		count;
 	uint32_t		warmup;
-	unsigned int		seconds;
+	uint32_t		time_ms;
 	uint32_t		budget;
 	bool			has_budget;
 	int			policy;
@@ -99,7 +99,7 @@ struct config {
 	const char		*hook;
 	uint64_t		seed;
 	bool			verify;
-	unsigned int		timeout;
+	uint32_t		timeout_ms;
 	bool			json;
 	bool			samples;
 };
@@ -248,8 +248,8 @@ void want_files(unsigned int n);
 /** read_memory() - memory in use now */
 void read_memory(struct memory *m);
 
-/** count_timers() - count the timers that expire in the next @seconds */
-void count_timers(struct timers *t, unsigned int seconds);
+/** count_timers() - count the timers that expire in the next @ms milliseconds */
+void count_timers(struct timers *t, uint32_t ms);
 
 void *xcalloc(size_t n, size_t size);
 void sleep_ns(uint64_t ns);

@@ -55,7 +55,7 @@ static double per_connection(uint64_t before, uint64_t after)
 
 static double per_second(uint64_t count)
 {
-	return (double)count / cfg.seconds;
+	return count * 1000.0 / cfg.time_ms;
 }
 
 static const char *flavour_name(unsigned int side)
@@ -137,8 +137,9 @@ static void report_json(void)
 			printf(",\"policy\":\"%s\"",
 			       dblp_policy_names[cfg.policy]);
 	}
-	printf(",\"connections\":%u,\"size\":%u,\"count\":%u,\"warmup\":%u",
-	       total_connections(), cfg.size, cfg.count, cfg.warmup);
+	printf(",\"connections\":%u,\"size\":%u,\"count\":%u,\"%s\":%u",
+	       total_connections(), cfg.size, cfg.count,
+	       cfg.mode == &mode_share ? "warmup_ms" : "warmup", cfg.warmup);
 	printf(",\"started_ns\":%" PRIu64 ",\"elapsed_ns\":%" PRIu64,
 	       results->started_ns, results->elapsed_ns);
 	json_number_or_null("busy_ns", results->busy_ns);

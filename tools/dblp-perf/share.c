@@ -6,58 +6,28 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include "conn.h"
 
-#define SECOND	1000000000ULL
+#define MS	1000000ULL	/* ns */
 
 struct sharing {
-	struct conn	*conn;
-	void		**buf;
-	unsigned int	n;
+	struct watched	all;
 	unsigned int	open;
-	int		epoll;
 	uint64_t	from;		/* bytes received from this time on count */
 	uint64_t	until;
 	bool		spans;		/* span_begin() was called */
 };
 
-static void sharing_init(struct sharing *s)
-{
-	unsigned int i;
-
-	s->conn = conn_accept_all();
-	s->n = total_connections();
-	s->open = s->n;
-	s->spans = false;
-	s->buf = xcalloc(s->n, sizeof(*s->buf));
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll < 0)
-		fail("epoll_create1()");
-	for (i = 0; i < s->n; i++) {
-		struct epoll_event event = {
-			.events = EPOLLIN,
-			.data.u32 = i,
-		};
-
-		s->buf[i] = contents_new();
-		if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->conn[i].fd, &event))
-			fail("epoll_ctl()");
-	}
-}
-
 /* Bytes count when the program receives them, also within an incomplete message */
 static void share_take(struct sharing *s, unsigned int i, bool counts)
 {
-	struct conn *c = &s->conn[i];
+	struct conn *c = &s->all.conn[i];
 	uint32_t before = c->got, now;
 
-	switch (conn_take(c, s->buf[i], cfg.size, false)) {
+	switch (conn_take(c, s->all.buf[i], cfg.size, false)) {
 	case RECEIVED_END:
-		if (epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->fd, NULL))
-			fail("epoll_ctl()");
+		watch_end(&s->all, i);
 		s->open--;
 		return;
 	case RECEIVED_PART:
@@ -65,11 +35,11 @@ static void share_take(struct sharing *s, unsigned int i, bool counts)
 		break;
 	default:
 		now = cfg.size;
-		contents_check(c, s->buf[i]);
+		contents_check(c, s->all.buf[i]);
 	}
 	if (!counts)
 		return;
-	results->side[i >= s->n / 2] += now - before - c->missing;
+	results->side[i >= s->all.n / 2] += now - before - c->missing;
 	results->delivered += now - before - c->missing;
 	results->missing += c->missing;
 	results->early += c->missing > 0;
@@ -77,24 +47,20 @@ static void share_take(struct sharing *s, unsigned int i, bool counts)
 
 static void share_listen(void)
 {
-	struct epoll_event event[64];
-	struct sharing s;
-	unsigned int i;
-	int n;
+	struct sharing s = { .spans = false };
+	unsigned int which[WATCH_MAX], i, n;
 
-	sharing_init(&s);
-	s.from = now_ns() + cfg.warmup * SECOND;
-	s.until = s.from + cfg.seconds * SECOND;
-	for (i = 0; i < s.n; i++)
-		conn_signal(&s.conn[i]);
+	watch_all(&s.all);
+	s.open = s.all.n;
+	s.from = now_ns() + cfg.warmup * MS;
+	s.until = s.from + cfg.time_ms * MS;
+	for (i = 0; i < s.all.n; i++)
+		conn_signal(&s.all.conn[i]);
 	while (s.open) {
 		uint64_t now;
 		bool counts;
-		int k;
 
-		n = epoll_wait(s.epoll, event, 64, -1);
-		if (n < 0 && errno != EINTR)
-			fail("epoll_wait()");
+		n = watch_wait(&s.all, which);
 		now = now_ns();
 		counts = now >= s.from && now < s.until;
 		if (counts && !s.spans) {
@@ -103,14 +69,14 @@ static void share_listen(void)
 		}
 		if (now >= s.until && s.spans && !results->valid)
 			span_end();
-		for (k = 0; k < n; k++)
-			share_take(&s, event[k].data.u32, counts);
+		for (i = 0; i < n; i++)
+			share_take(&s, which[i], counts);
 	}
 	errno = 0;
 	if (!results->valid)
 		fail("the flows ended before the measurement");
-	for (i = 0; i < s.n; i++)
-		conn_finish(&s.conn[i]);
+	for (i = 0; i < s.all.n; i++)
+		conn_finish(&s.all.conn[i]);
 }
 
 /* Sends for a second longer than the measurement */
@@ -128,7 +94,7 @@ static void share_connect(unsigned int index)
 		errno = 0;
 		fail("connection %u ended before its start byte", index);
 	}
-	until = now_ns() + (cfg.warmup + cfg.seconds + 1) * SECOND;
+	until = now_ns() + (cfg.warmup + cfg.time_ms + 1000) * MS;
 	while (now_ns() < until) {
 		contents_make(&c, buf, n++);
 		conn_send(&c, buf, cfg.size);

@@ -153,7 +153,7 @@ static void take_histogram(struct timers *t, const char *event)
 		fclose(f);
 }
 
-void count_timers(struct timers *t, unsigned int seconds)
+void count_timers(struct timers *t, uint32_t ms)
 {
 	unsigned int i;
 
@@ -163,7 +163,7 @@ void count_timers(struct timers *t, unsigned int seconds)
 		t->known = t->known &&
 			   write_text(timer_events[i], "trigger",
 				      "hist:keys=function.sym\n");
-	sleep_ns(seconds * 1000000000ULL);
+	sleep_ns(ms * 1000000ULL);
 	for (i = 0; t->known && i < 2; i++)
 		take_histogram(t, timer_events[i]);
 	for (i = 0; i < 2; i++)

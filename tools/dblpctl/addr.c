@@ -14,7 +14,7 @@
 void print_id(const struct field *f, const struct values *v)
 {
 	uint32_t id = get_u32(v, f->attr);
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 
 	snprintf(text, sizeof(text), "%#x", id);
 	print_uint(heading(f, v), id, text);

@@ -8,12 +8,23 @@
 
 #include "cmd.h"
 #include "err.h"
+#include "units.h"
 
 bool only_reading;
 
 bool is_prefix(const char *word, const char *name)
 {
 	return *word && !strncmp(word, name, strlen(word));
+}
+
+bool is_number(const char *word, uint32_t *n)
+{
+	uint64_t value;
+
+	if (dblp_number_parse(word, 0, UINT32_MAX, &value))
+		return false;
+	*n = (uint32_t)value;
+	return true;
 }
 
 enum status usage_error(const char *fmt, ...)

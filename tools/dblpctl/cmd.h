@@ -6,6 +6,7 @@
 #define DBLPCTL_CMD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Exit statuses */
@@ -46,6 +47,9 @@ bool is_prefix(const char *word, const char *name);
  */
 enum status run_command(const struct command *commands, int argc, char **argv,
 			const char *what);
+
+/** is_number() - parse a number of 32 bits, decimal or with 0x; @n is unchanged on failure */
+bool is_number(const char *word, uint32_t *n);
 
 /** usage_error() - print a message of one line; returns STATUS_USAGE */
 enum status usage_error(const char *fmt, ...)

@@ -36,7 +36,7 @@ static void usage(FILE *to)
 	fprintf(to,
 		"Usage: dblpctl [OPTION...] OBJECT [VERB] [ARG...]\n"
 		"       dblpctl [OPTION...] -b FILE\n"
-		"       dblpctl [OPTION...] socket [list [-p] [FILTER...]]\n"
+		"       dblpctl [OPTION...] socket [list [-p] [-m] [-i] [FILTER...]]\n"
 		"       dblpctl [OPTION...] socket show ID\n"
 		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 		"       dblpctl [OPTION...] phase [list]\n"
@@ -52,7 +52,7 @@ static void usage(FILE *to)
 		"       dblpctl [OPTION...] param show NAME\n"
 		"       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME] ...\n"
 		"       dblpctl [OPTION...] cc [list]\n"
-		"       dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
+		"       dblpctl [OPTION...] stats [all | nonzero | --prometheus] [-i TIME [-c COUNT]]\n"
 		"       dblpctl [OPTION...] top [-i TIME] [-c COUNT]\n"
 		"       dblpctl [OPTION...] monitor [conn | msg | job | phase]...\n"
 		"       dblpctl save [FILE]\n"

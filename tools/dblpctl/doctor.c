@@ -50,14 +50,17 @@ static void check_host(void)
 static enum status examine(const char *peer, unsigned int port)
 {
 	struct sockaddr_dblp addr;
+	const char *wrong = peer ? dblp_addr_alone(peer, &addr) : NULL;
 
-	if (peer && (dblp_addr_parse(peer, &addr) || addr.sdblp_port ||
-		     addr.sdblp_scope_id))
-		return usage_error("'%s' is not an IPv4 or IPv6 address", peer);
+	if (wrong)
+		return usage_error("'%s' %s", peer, wrong);
+	if (peer && addr.sdblp_scope_id)
+		return usage_error("'%s' has a scope", peer);
 	if (only_reading)
 		return STATUS_OK;
 	print_array();
 	if (check_module()) {
+		check_kernel();
 		check_host();
 		check_devices();
 		if (peer) {
@@ -90,7 +93,7 @@ enum status do_doctor(int argc, char **argv)
 		return examine(NULL, 0);
 	if (is_prefix(argv[0], "help"))
 		return do_help(argc - 1, argv + 1);
-	if (argc > 1 && (parse_id(argv[1], &port) || !port || port > 65535))
+	if (argc > 1 && (!is_number(argv[1], &port) || !port || port > 65535))
 		return usage_error("'%s' is not a port", argv[1]);
 	status = argc > 2 ? no_more(argc - 2, argv + 2) : STATUS_OK;
 	return status ?: examine(argv[0], port);

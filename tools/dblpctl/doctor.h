@@ -15,6 +15,9 @@
  */
 bool check_module(void);
 
+/** check_kernel() - check whether the kernel has a known fault */
+void check_kernel(void);
+
 /** check_devices() - check offloads and queues of all devices that are up */
 void check_devices(void);
 

@@ -58,23 +58,23 @@ void print_u64(const struct field *f, const struct values *v)
 }
 
 static void print_formatted(const struct field *f, const struct values *v,
-			    void (*format)(char buf[UNITS_TEXT], uint32_t n))
+			    void (*format)(uint32_t n, char buf[DBLP_VALUE_TEXT]))
 {
 	uint32_t n = get_u32(v, f->attr);
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 
-	format(text, n);
+	format(n, text);
 	print_uint(heading(f, v), n, text);
 }
 
 void print_share(const struct field *f, const struct values *v)
 {
-	print_formatted(f, v, format_share);
+	print_formatted(f, v, dblp_share_format);
 }
 
 void print_ms(const struct field *f, const struct values *v)
 {
-	print_formatted(f, v, format_ms);
+	print_formatted(f, v, dblp_time_format);
 }
 
 void print_own_share(const struct field *f, const struct values *v)
@@ -87,21 +87,21 @@ void print_own_share(const struct field *f, const struct values *v)
 
 void print_ratio(const struct field *f, const struct values *v)
 {
-	print_formatted(f, v, format_ratio);
+	print_formatted(f, v, dblp_ratio_format);
 }
 
 void print_norm(const struct field *f, const struct values *v)
 {
 	uint64_t norm = get_u64(v, f->attr);
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 
-	format_norm(text, norm);
+	dblp_norm_format(norm, text);
 	print_bits(heading(f, v), norm, text);
 }
 
 void print_us(const struct field *f, const struct values *v)
 {
-	print_formatted(f, v, format_us);
+	print_formatted(f, v, dblp_us_format);
 }
 
 const char *enum_name(const char *const *names, uint32_t n)
@@ -117,7 +117,7 @@ void print_enum(const struct field *f, const struct values *v)
 {
 	uint32_t value = get_u32(v, f->attr);
 	const char *name = enum_name(f->enum_names, value);
-	char digits[UNITS_TEXT];
+	char digits[DBLP_VALUE_TEXT];
 
 	snprintf(digits, sizeof(digits), "%u", value);
 	print_string(heading(f, v), name ? name : digits, NULL);
@@ -131,8 +131,8 @@ void print_name(const struct field *f, const struct values *v)
 void print_count(const struct field *f, const struct values *v)
 {
 	uint64_t n = get_u64(v, f->attr);
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 
-	format_count(text, n);
+	dblp_count_format(n, text);
 	print_uint(heading(f, v), n, print_is_table() ? text : NULL);
 }

@@ -10,18 +10,8 @@
 
 static enum status read_interval(const char *word, uint32_t *ms)
 {
-	const char *wrong;
-	uint32_t seconds;
+	const char *wrong = dblp_time_parse(word, ms);
 
-	/* A number without a unit is seconds, as with vmstat */
-	if (*word && strspn(word, "0123456789") == strlen(word)) {
-		wrong = parse_id(word, &seconds);
-		if (!wrong && seconds > UINT32_MAX / 1000)
-			wrong = "is too large";
-		*ms = seconds * 1000;
-	} else {
-		wrong = parse_ms(word, ms);
-	}
 	if (wrong)
 		return usage_error("'%s' %s", word, wrong);
 	return *ms ? STATUS_OK : usage_error("'%s' is not a time above 0", word);
@@ -29,7 +19,7 @@ static enum status read_interval(const char *word, uint32_t *ms)
 
 static enum status read_count(const char *word, uint32_t *count)
 {
-	if (parse_id(word, count) || !*count)
+	if (!is_number(word, count) || !*count)
 		return usage_error("'%s' is not a number above 0", word);
 	return STATUS_OK;
 }
@@ -45,7 +35,7 @@ enum status take_interval(int *argc, char ***argv, struct interval *interval,
 		return STATUS_OK;
 	if (!value)
 		return usage_error("'%s' needs %s", word, is_time ?
-				   "a time, such as 1 or 500ms" :
+				   "a time, such as 1s or 500ms" :
 				   "a number of outputs");
 	*argc -= 2;
 	*argv += 2;

@@ -60,14 +60,14 @@ static void print_forgiven_share(const struct field *f, const struct values *v)
 	uint64_t bytes = get_u64(v, DBLP_A_JOB_PHASE_BYTES);
 	unsigned __int128 forgiven = get_u64(v, f->attr);
 	const struct heading h = { "share", f->column };
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 	uint32_t ppm = 0;
 
 	if (forgiven > bytes)
 		forgiven = bytes;
 	if (bytes)
 		ppm = (uint32_t)(forgiven * DBLP_PPM / bytes);
-	format_share(text, ppm);
+	dblp_share_format(ppm, text);
 	print_uint(h, ppm, text);
 }
 

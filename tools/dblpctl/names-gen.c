@@ -33,7 +33,7 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_COOKIE_BAD] = {
 		"CookieBad",
-		"Cookies received that were not made by this host",
+		"Cookies received that this host did not make for the client",
 	},
 	[DBLP_A_STATS_COOKIE_STALE] = {
 		"CookieStale",
@@ -53,7 +53,7 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_PKT_SENT] = {
 		"PktSent",
-		"Numbered packets sent",
+		"Packets sent that have a packet number",
 	},
 	[DBLP_A_STATS_PKT_RECEIVED] = {
 		"PktReceived",
@@ -73,7 +73,7 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_ACK_SENT] = {
 		"AckSent",
-		"Packets sent only for their ACK",
+		"Packets sent that carry only an ACK",
 	},
 	[DBLP_A_STATS_SEG_FIRST] = {
 		"SegFirst",
@@ -157,15 +157,15 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_DROP_LATE] = {
 		"DropLate",
-		"Packets dropped: too old to detect duplicates",
+		"Segments dropped: arrived before, or of a closed message",
 	},
 	[DBLP_A_STATS_DROP_WINDOW] = {
 		"DropWindow",
-		"Packets dropped: beyond the credit of the peer",
+		"Packets dropped: segment beyond the credit granted to the peer",
 	},
 	[DBLP_A_STATS_DROP_MISMATCH] = {
 		"DropMismatch",
-		"Packets dropped: segment contradicts its message",
+		"Packets dropped: segment or zero map contradicts its message",
 	},
 	[DBLP_A_STATS_DROP_MEMORY] = {
 		"DropMemory",
@@ -189,11 +189,11 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_ICMP_REFUSED] = {
 		"IcmpRefused",
-		"ICMP errors ignored because they quote no packet of a connection",
+		"ICMP errors ignored because the quoted packet is of no connection",
 	},
 	[DBLP_A_STATS_MTU_REDUCED] = {
 		"MtuReduced",
-		"Times that packets in flight became too large for their path, by ICMP",
+		"Reductions of a path MTU below the size of packets in flight",
 	},
 	[DBLP_A_STATS_MTU_PROBE] = {
 		"MtuProbe",
@@ -205,11 +205,11 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_ECN_FAILED] = {
 		"EcnFailed",
-		"Connections on whose path ECN validation failed",
+		"Connections that stopped using ECN because validation failed",
 	},
 	[DBLP_A_STATS_REHASH] = {
 		"Rehash",
-		"Changes of a connection's flow label after timeouts",
+		"Changes of the flow label of connections after timeouts",
 	},
 	[DBLP_A_STATS_MSG_SENT_COMPLETE] = {
 		"MsgSentComplete",
@@ -237,7 +237,7 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_BYTES_ELIDED] = {
 		"BytesElided",
-		"Message bytes in segments that were all zero, described instead of sent",
+		"Bytes of all-zero segments, which were described instead of sent",
 	},
 	[DBLP_A_STATS_ORPHAN_TIMEOUT] = {
 		"OrphanTimeout",
@@ -273,7 +273,7 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_DROP_NOT_UNICAST] = {
 		"DropNotUnicast",
-		"Packets dropped: unknown connection, and not unicast",
+		"Packets dropped: unknown connection, broadcast or multicast address",
 	},
 };
 
@@ -337,6 +337,9 @@ const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
 	[DBLP_A_SOCKET_REPORTS] = "reports",
 	[DBLP_A_SOCKET_MSGS_SENT_CANCELLED] = "msgs_sent_cancelled",
 	[DBLP_A_SOCKET_MSGS_RECEIVED_CANCELLED] = "msgs_received_cancelled",
+	[DBLP_A_SOCKET_MEMINFO] = "meminfo",
+	[DBLP_A_SOCKET_RECV_QUEUE] = "recv_queue",
+	[DBLP_A_SOCKET_SEND_QUEUE] = "send_queue",
 };
 
 const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {
@@ -387,6 +390,7 @@ const char *const param_attrs[DBLP_A_PARAM_MAX + 1] = {
 	[DBLP_A_PARAM_BUDGET_CAP] = "budget_cap",
 	[DBLP_A_PARAM_USER_TIMEOUT_MS] = "user_timeout_ms",
 	[DBLP_A_PARAM_KEEPALIVE_MS] = "keepalive_ms",
+	[DBLP_A_PARAM_GSO] = "gso",
 };
 
 const char *const cc_attrs[DBLP_A_CC_MAX + 1] = {

@@ -26,6 +26,8 @@ static enum status failed(const char *name, int err)
 	return STATUS_FAILED;
 }
 
+const char *netns_name;
+
 enum status netns_enter(const char *name)
 {
 	int err;
@@ -33,5 +35,6 @@ enum status netns_enter(const char *name)
 	if (!*name)
 		return usage_error("a network namespace needs a name");
 	err = dblp_netns_enter(name);
+	netns_name = name;
 	return err ? failed(name, -err) : STATUS_OK;
 }

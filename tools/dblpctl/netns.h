@@ -7,6 +7,9 @@
 
 #include "cmd.h"
 
+/* Name of the entered namespace, or NULL */
+extern const char *netns_name;
+
 /**
  * netns_enter() - enter another network namespace
  * @name: its name in `ip netns`, or with a slash the path of its file

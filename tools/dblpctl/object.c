@@ -128,20 +128,16 @@ static enum status find_name(const struct object *o, const char *name,
 enum status object_find(const struct object *o, const char *word,
 			uint32_t *id)
 {
-	const char *wrong;
-
 	/* A word that begins with a digit is a number: names do not */
 	if (o->name_attr && (*word < '0' || *word > '9')) {
 		/* An earlier command of the batch may give this name to an object */
 		*id = NO_ID;
 		return only_reading ? STATUS_OK : find_name(o, word, id);
 	}
-	wrong = parse_id(word, id);
-	if (!wrong)
+	if (is_number(word, id))
 		return STATUS_OK;
-	if (!o->name_attr)
-		return usage_error("'%s' %s", word, wrong);
-	return usage_error("'%s' is not the number of a %s", word, o->name);
+	return usage_error("'%s' is not the number of a %s%s", word, o->name,
+			   o->name_attr ? "" : ", such as 0x1f or 31");
 }
 
 enum status object_take(const struct object *o, int *argc, char ***argv,
@@ -354,7 +350,7 @@ static enum status read_new(const struct object *o,
 {
 	if (!argc)
 		return usage_error("a new %s needs a number", o->name);
-	if (parse_id(argv[0], id))
+	if (!is_number(argv[0], id))
 		return usage_error("'%s' is not a number for a %s", argv[0],
 				   o->name);
 	if (argc == 1)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl param: list, show, set: defaults of new sockets in the namespace.
+ * dblpctl param: list, show, set: defaults of new sockets in the namespace, and
+ * whether packets form trains.
  */
 
 #include <stdio.h>
@@ -15,12 +16,15 @@
 
 #define F(attr, print)	{ DBLP_A_PARAM_##attr, NULL, print, NULL }
 
+static const char *const switch_names[] = { "off", "on", NULL };
+
 /* By keyword */
 static const struct field fields[] = {
 	F(CONGESTION, print_name),
 	F(BUDGET_CAP, print_own_share),
 	F(USER_TIMEOUT_MS, print_ms),
 	F(KEEPALIVE_MS, print_ms),
+	{ DBLP_A_PARAM_GSO, NULL, print_enum, switch_names },
 };
 
 static const struct keyword keywords[] = {
@@ -32,6 +36,7 @@ static const struct keyword keywords[] = {
 	  read_ms, NULL },
 	{ "keepalive", DBLP_A_PARAM_KEEPALIVE_MS, "a time, such as 15s",
 	  read_ms, NULL },
+	{ "gso", DBLP_A_PARAM_GSO, "on or off", read_enum, switch_names },
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
@@ -128,9 +133,9 @@ static enum status do_help(int argc, char **argv)
 		"Usage: dblpctl [OPTION...] param [list]\n"
 		"       dblpctl [OPTION...] param show NAME\n"
 		"       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME]\n"
-		"                         [keepalive TIME]\n"
+		"                         [keepalive TIME] [gso on|off]\n"
 		"\n"
-		"  list   defaults of new sockets in this network namespace\n"
+		"  list   defaults of new sockets in this network namespace, and gso\n"
 		"  show   one parameter\n"
 		"  set    change parameters (needs CAP_NET_ADMIN); existing sockets, and connections\n"
 		"         that they accept, keep their settings:\n"
@@ -140,7 +145,9 @@ static enum status do_help(int argc, char **argv)
 		"                     program asks for messages with bytes missing\n"
 		"         timeout     time without an answer after which a connection ends\n"
 		"                     (DBLP_USER_TIMEOUT)\n"
-		"         keepalive   idle time before a keepalive probe (SO_KEEPALIVE)");
+		"         keepalive   idle time before a keepalive probe (SO_KEEPALIVE)\n"
+		"         gso         off: pass each packet to IP separately, for all sockets at once;\n"
+		"                     for kernels whose UDP GSO is faulty, see dblpctl doctor");
 }
 
 enum status do_param(int argc, char **argv)

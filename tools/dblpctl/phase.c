@@ -130,7 +130,7 @@ const char *phase_name(uint32_t id)
 void print_phase_id(struct heading h, uint32_t id)
 {
 	const char *name = phase_name(id);
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 
 	snprintf(text, sizeof(text), *name ? "%u (%s)" : "%u", id, name);
 	if (print_is_json())

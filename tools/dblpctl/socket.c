@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <libdblp.h>
+#include <linux/sock_diag.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,12 +28,12 @@
 static void print_forgiven(const struct field *f, const struct values *v)
 {
 	struct heading sum = { NULL, f->column };
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 	uint64_t n;
 
 	n = get_u64(v, DBLP_A_SOCKET_BYTES_FORGIVEN_UNSENT) +
 	    get_u64(v, DBLP_A_SOCKET_BYTES_FORGIVEN_SENT);
-	format_count(text, n);
+	dblp_count_format(n, text);
 	print_uint(sum, n, text);
 }
 
@@ -193,6 +194,84 @@ static void print_processes(const struct field *f, const struct values *v)
 	print_list_end();
 }
 
+/* Names in JSON and in ss, by SK_MEMINFO_* */
+static const struct {
+	const char *key, *in_ss;
+} memory_names[] = {
+	[SK_MEMINFO_RMEM_ALLOC] = { "rmem", "r" },
+	[SK_MEMINFO_RCVBUF] = { "rcvbuf", "rb" },
+	[SK_MEMINFO_WMEM_ALLOC] = { "wmem", "t" },
+	[SK_MEMINFO_SNDBUF] = { "sndbuf", "tb" },
+	[SK_MEMINFO_FWD_ALLOC] = { "fwd_alloc", "f" },
+	[SK_MEMINFO_WMEM_QUEUED] = { "wmem_queued", "w" },
+	[SK_MEMINFO_OPTMEM] = { "optmem", "o" },
+	[SK_MEMINFO_BACKLOG] = { "backlog", "bl" },
+	[SK_MEMINFO_DROPS] = { "drops", "d" },
+};
+
+/* Value of an array of u32; 0 if the kernel does not send it */
+static uint32_t memory_at(const struct values *v, uint16_t attr, size_t i)
+{
+	const struct nlattr *a = v->tb[attr];
+	uint32_t n = 0;
+
+	if (a && mnl_attr_get_payload_len(a) >= (i + 1) * sizeof(n))
+		memcpy(&n, (const char *)mnl_attr_get_payload(a) + i * sizeof(n),
+		       sizeof(n));
+	return n;
+}
+
+/* JSON and single objects: a value for each kind of memory */
+static void print_memory(const struct field *f, const struct values *v)
+{
+	struct heading h = { NULL, NULL };
+	size_t i;
+
+	for (i = 0; i < N_FIELDS(memory_names); i++) {
+		h.key = memory_names[i].key;
+		print_uint(h, memory_at(v, f->attr, i), NULL);
+	}
+}
+
+/* Table: as by ss -m */
+static void print_skmem(const struct field *f, const struct values *v)
+{
+	const struct heading h = { NULL, f->column };
+	char text[192] = "";
+	size_t i, n = 0;
+
+	for (i = 0; i < N_FIELDS(memory_names); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s%" PRIu32,
+				      i ? "," : "", memory_names[i].in_ss,
+				      memory_at(v, f->attr, i));
+	print_string(h, text, NULL);
+}
+
+/* Table: what ss -i shows of TCP, in its words, but cwnd and unacked in bytes */
+static void print_internals(const struct field *f, const struct values *v)
+{
+	char srtt[DBLP_VALUE_TEXT], var[DBLP_VALUE_TEXT], least[DBLP_VALUE_TEXT];
+	const struct heading h = { NULL, f->column };
+	char text[320];
+
+	dblp_us_format(get_u32(v, DBLP_A_SOCKET_SRTT_US), srtt);
+	dblp_us_format(get_u32(v, DBLP_A_SOCKET_RTTVAR_US), var);
+	dblp_us_format(get_u32(v, DBLP_A_SOCKET_MIN_RTT_US), least);
+	snprintf(text, sizeof(text),
+		 "%s rtt:%s/%s minrtt:%s mss:%" PRIu32 " cwnd:%" PRIu32 " unacked:%" PRIu32
+		 " lost:%" PRIu64 " reordering:%" PRIu32 " pacing_rate %" PRIu64
+		 "bps delivery_rate %" PRIu64 "bps",
+		 get_string(v, DBLP_A_SOCKET_CONGESTION), srtt, var, least,
+		 get_u32(v, DBLP_A_SOCKET_SEG_SIZE),
+		 get_u32(v, DBLP_A_SOCKET_CWND),
+		 get_u32(v, DBLP_A_SOCKET_INFLIGHT),
+		 get_u64(v, DBLP_A_SOCKET_PKTS_LOST),
+		 get_u32(v, DBLP_A_SOCKET_REORDERING),
+		 8 * get_u64(v, DBLP_A_SOCKET_PACING_RATE),
+		 8 * get_u64(v, DBLP_A_SOCKET_DELIVERY_RATE));
+	print_string(h, text, NULL);
+}
+
 /* print_addr() needs port and scope after the address */
 _Static_assert(DBLP_A_SOCKET_LOCAL_PORT == DBLP_A_SOCKET_LOCAL_ADDR + 1 &&
 	       DBLP_A_SOCKET_LOCAL_SCOPE == DBLP_A_SOCKET_LOCAL_ADDR + 2 &&
@@ -217,6 +296,8 @@ static const char *const auth_names[] = {
 static const struct field fields[] = {
 	F(ID, "ID", print_id),
 	ENUM(STATE, "STATE", dblp_state_names),
+	F(RECV_QUEUE, "RECV-Q", print_count),
+	F(SEND_QUEUE, "SEND-Q", print_count),
 	F(LOCAL_ADDR, "LOCAL", print_addr),
 	F(LOCAL_PORT, NULL, print_port),
 	F(LOCAL_SCOPE, NULL, print_u32),
@@ -277,13 +358,36 @@ static const struct field fields[] = {
 	F(BUDGET, NULL, print_sends_all),
 	F(BUDGET_CAP, NULL, print_receives_all),
 	F(JOB, NULL, print_job_name),
-	/* Only for list -p: the last FIELDS_OF_P */
+	F(MEMINFO, NULL, print_memory),
+};
+
+/* Values that options of list add */
+static const struct field fields_of_p[] = {
 	F(JOB, "JOB", print_job_column),
 	F(INODE, "RANK", print_ranks),
 	F(INODE, "PROCESSES", print_processes),
 };
 
-#define FIELDS_OF_P	3
+static const struct field fields_of_m[] = {
+	F(MEMINFO, "SKMEM", print_skmem),
+};
+
+static const struct field fields_of_i[] = {
+	F(SRTT_US, "INFO", print_internals),
+};
+
+static const struct {
+	char			letter;
+	const struct field	*fields;
+	size_t			n;
+} list_options[] = {
+	{ 'p', fields_of_p, N_FIELDS(fields_of_p) },
+	{ 'm', fields_of_m, N_FIELDS(fields_of_m) },
+	{ 'i', fields_of_i, N_FIELDS(fields_of_i) },
+};
+
+#define FIELDS_MAX	(N_FIELDS(fields) + N_FIELDS(fields_of_p) + \
+			 N_FIELDS(fields_of_m) + N_FIELDS(fields_of_i))
 
 static const struct object sockets = {
 	.name		= "socket",
@@ -292,7 +396,7 @@ static const struct object sockets = {
 	.id_attr	= DBLP_A_SOCKET_ID,
 	.get		= DBLP_CMD_SOCKET_GET,
 	.fields		= fields,
-	.n_fields	= N_FIELDS(fields) - FIELDS_OF_P,
+	.n_fields	= N_FIELDS(fields),
 	.prepare	= read_job_names,
 };
 
@@ -308,26 +412,55 @@ static const struct keyword keywords[] = {
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
-/* Filters of a list */
-enum filter {
-	BY_JOB,
-	BY_PHASE,
-	BY_STATE,
-	BY_PEER,
-	BY_LOCAL,
-};
+/* Read a state as a set of states, also by words of ss */
+static enum status read_states(const struct keyword *k, const char *word,
+			       struct value *v)
+{
+	static const uint32_t unconnected = 1U << DBLP_STATE_CLOSED |
+					    1U << DBLP_STATE_LISTEN;
+	enum status status;
+
+	if (!strcmp(word, "all")) {
+		v->n = UINT32_MAX;
+		return STATUS_OK;
+	}
+	if (!strcmp(word, "connected")) {
+		v->n = ~unconnected;
+		return STATUS_OK;
+	}
+	status = read_enum(k, strcmp(word, "listening") ? word : "listen", v);
+	v->n = 1U << v->n;
+	return status;
+}
+
+/* Read a port, with the colon that ss has before it or without */
+static enum status read_port(const struct keyword *k, const char *word,
+			     struct value *v)
+{
+	uint64_t port;
+
+	if (dblp_number_parse(word + (*word == ':'), 1, UINT16_MAX, &port))
+		return usage_error("'%s' is not %s", word, k->needs);
+	v->n = (uint32_t)port;
+	return STATUS_OK;
+}
+
+/* Filters of a list. Words of ss: state, sport, dport, src, dst */
+#define PREFIX		"a prefix, such as 10.0.0.0/24"
+#define PORT		"a port, such as :7000"
 
 static const struct keyword filters[] = {
-	[BY_JOB] = { "job", DBLP_A_SOCKET_JOB, "a job, such as 7",
-		     read_job_or_none, NULL },
-	[BY_PHASE] = { "phase", DBLP_A_SOCKET_PHASE,
-		       "a phase, such as tolerant", read_phase, NULL },
-	[BY_STATE] = { "state", DBLP_A_SOCKET_STATE,
-		       "a state, such as established", read_enum, dblp_state_names },
-	[BY_PEER] = { "peer", DBLP_A_SOCKET_PEER_ADDR,
-		      "a prefix, such as 10.0.0.0/24", read_prefix, NULL },
-	[BY_LOCAL] = { "local", DBLP_A_SOCKET_LOCAL_ADDR,
-		       "a prefix, such as 10.0.0.0/24", read_prefix, NULL },
+	{ "job", DBLP_A_SOCKET_JOB, "a job, such as 7", read_job_or_none, NULL },
+	{ "phase", DBLP_A_SOCKET_PHASE, "a phase, such as tolerant",
+	  read_phase, NULL },
+	{ "state", DBLP_A_SOCKET_STATE, "a state, such as established",
+	  read_states, dblp_state_names },
+	{ "peer", DBLP_A_SOCKET_PEER_ADDR, PREFIX, read_prefix, NULL },
+	{ "local", DBLP_A_SOCKET_LOCAL_ADDR, PREFIX, read_prefix, NULL },
+	{ "dst", DBLP_A_SOCKET_PEER_ADDR, PREFIX, read_prefix, NULL },
+	{ "src", DBLP_A_SOCKET_LOCAL_ADDR, PREFIX, read_prefix, NULL },
+	{ "dport", DBLP_A_SOCKET_PEER_PORT, PORT, read_port, NULL },
+	{ "sport", DBLP_A_SOCKET_LOCAL_PORT, PORT, read_port, NULL },
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
@@ -341,34 +474,69 @@ static bool is_at(const struct values *v, uint16_t attr, const char *text)
 	       prefix_has(&prefix, &addr);
 }
 
+/* Does the socket pass a filter? */
+static bool passes(const struct values *v, const struct keyword *filter,
+		   const struct value *value)
+{
+	if (filter->read == read_prefix)
+		return is_at(v, filter->attr, value->text);
+	if (filter->read == read_port)
+		return get_port(v, filter->attr) == value->n;
+	if (filter->read == read_states)
+		return get_u32(v, filter->attr) < 32 &&
+		       value->n & 1U << get_u32(v, filter->attr);
+	return get_u32(v, filter->attr) == value->n;
+}
+
 static bool is_wanted(const struct values *v, const void *arg)
 {
 	const struct value *value = arg;
 	int i;
 
-	for (i = 0; filters[i].name; i++) {
-		uint16_t attr = filters[i].attr;
-
-		if (!value[i].given)
-			continue;
-		if (value[i].text ? !is_at(v, attr, value[i].text) :
-				    get_u32(v, attr) != value[i].n)
+	for (i = 0; filters[i].name; i++)
+		if (value[i].given && !passes(v, &filters[i], &value[i]))
 			return false;
-	}
 	return true;
 }
 
-/* Copy the words except the first "-p" in the place of a keyword; returns their number */
-static int leave_out_p(char **to, int argc, char **argv)
+/* Set the bits of options in a word such as "-pm"; returns false if it is another word */
+static bool take_options(const char *word, uint32_t *options)
 {
-	bool found = false;
+	uint32_t found = 0;
+	size_t i;
+
+	if (*word++ != '-' || !*word)
+		return false;
+	for (; *word; word++) {
+		for (i = 0; i < N_FIELDS(list_options) &&
+			    list_options[i].letter != *word; i++)
+			;
+		if (i == N_FIELDS(list_options) || (*options | found) & 1U << i)
+			return false;
+		found |= 1U << i;
+	}
+	*options |= found;
+	return true;
+}
+
+/*
+ * Copy the words except options, "and" between filters, and "=" or "eq" between a filter
+ * and its value; returns their number
+ */
+static int leave_out_options(char **to, int argc, char **argv,
+			     uint32_t *options)
+{
 	int i, n = 0;
 
 	for (i = 0; i < argc; i++) {
-		if (!found && n % 2 == 0 && !strcmp(argv[i], "-p"))
-			found = true;
-		else
-			to[n++] = argv[i];
+		bool keyword = n % 2 == 0;
+
+		if (keyword && (take_options(argv[i], options) ||
+				(n && i + 1 < argc && !strcmp(argv[i], "and"))))
+			continue;
+		if (!keyword && (!strcmp(argv[i], "=") || !strcmp(argv[i], "eq")))
+			continue;
+		to[n++] = argv[i];
 	}
 	return n;
 }
@@ -381,15 +549,24 @@ static enum status read_jobs_and_processes(void)
 static enum status do_list(int argc, char **argv)
 {
 	struct value values[WORDS_MAX] = { 0 };
+	struct field with_options[FIELDS_MAX];
 	enum status status = STATUS_OK;
 	struct object shown = sockets;
+	uint32_t options = 0, i;
 	char *words[argc + 1];
 	int n;
 
-	n = leave_out_p(words, argc, argv);
-	if (n < argc) {
-		shown.n_fields += FIELDS_OF_P;
-		shown.prepare = read_jobs_and_processes;
+	n = leave_out_options(words, argc, argv, &options);
+	memcpy(with_options, fields, sizeof(fields));
+	shown.fields = with_options;
+	for (i = 0; i < N_FIELDS(list_options); i++) {
+		if (!(options & 1U << i))
+			continue;
+		memcpy(&with_options[shown.n_fields], list_options[i].fields,
+		       list_options[i].n * sizeof(*with_options));
+		shown.n_fields += list_options[i].n;
+		if (list_options[i].fields == fields_of_p)
+			shown.prepare = read_jobs_and_processes;
 	}
 	if (n)
 		status = read_words(filters, n, words, values);
@@ -415,15 +592,19 @@ static enum status do_set(int argc, char **argv)
 static enum status do_help(int argc, char **argv)
 {
 	return show_help(argc, argv,
-		"Usage: dblpctl [OPTION...] socket [list [-p] [job JOB] [phase PHASE] [state STATE]\n"
-		"                                        [peer PREFIX] [local PREFIX]]\n"
+		"Usage: dblpctl [OPTION...] socket [list [-p] [-m] [-i] [job JOB] [phase PHASE]\n"
+		"                                        [state STATE] [src PREFIX] [dst PREFIX]\n"
+		"                                        [sport PORT] [dport PORT]]\n"
 		"       dblpctl [OPTION...] socket show ID\n"
 		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 		"\n"
 		"  list   sockets of this network namespace (without CAP_NET_ADMIN only your own), or\n"
-		"         only those with this job, phase and state, and with addresses in prefixes\n"
-		"         such as 10.0.0.0/24, fd00::/8 or 10.0.0.1; with -p also their jobs, the\n"
-		"         processes that have them open, and the ranks of these\n"
+		"         only those with this job, phase, state and ports, and with addresses in\n"
+		"         prefixes such as 10.0.0.0/24, fd00::/8 or 10.0.0.1; STATE is also all,\n"
+		"         connected or listening, 'local' is src and 'peer' is dst. Options as of ss:\n"
+		"         -p     also their jobs, the processes that have them open, and their ranks\n"
+		"         -m     also their memory\n"
+		"         -i     also RTT, window, losses and rates\n"
 		"  show   all values of one socket\n"
 		"  set    change a live socket (needs CAP_NET_ADMIN):\n"
 		"         loss   loss budget of messages that it sends, also of those in flight\n"

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "dblpctl.h"
@@ -12,6 +13,7 @@
 #include "names.h"
 #include "nl.h"
 #include "print.h"
+#include "prometheus.h"
 
 #define N_COUNTERS	(DBLP_A_STATS_MAX + 1)
 
@@ -25,6 +27,7 @@ enum stats_which {
 	STATS_DEFAULT,
 	STATS_ALL,
 	STATS_NONZERO,
+	STATS_PROMETHEUS,
 };
 
 /**
@@ -132,7 +135,7 @@ static enum status repeat(const struct stats_args *args)
 	return status;
 }
 
-/* Remove one of "all", "nonzero", "-i TIME" and "-c COUNT" from the words */
+/* Remove one of "all", "nonzero", "--prometheus", "-i TIME" and "-c COUNT" from the words */
 static enum status read_one(int *argc, char ***argv, struct stats_args *args)
 {
 	const char *word = **argv;
@@ -149,6 +152,8 @@ static enum status read_one(int *argc, char ***argv, struct stats_args *args)
 		args->which = STATS_ALL;
 	else if (is_prefix(word, "nonzero"))
 		args->which = STATS_NONZERO;
+	else if (!strcmp(word, "--prometheus"))
+		args->which = STATS_PROMETHEUS;
 	else
 		return usage_error("there is no verb '%s' (see dblpctl help)",
 				   word);
@@ -162,12 +167,13 @@ static enum status do_help(int argc, char **argv)
 
 	if (status || only_reading)
 		return status;
-	puts("Usage: dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
+	puts("Usage: dblpctl [OPTION...] stats [all | nonzero | --prometheus] [-i TIME [-c COUNT]]\n"
 	     "\n"
 	     "  all, nonzero  counters to show (default: all)\n"
 	     "  -i TIME       show increases per second, after each TIME (1, 500ms); without\n"
 	     "                all, omit counters that did not change\n"
-	     "  -c COUNT      show them COUNT times\n");
+	     "  -c COUNT      show them COUNT times\n"
+	     "  --prometheus  print counters, and sums of sockets and jobs, in Prometheus' format\n");
 	for (i = 0; i < N_COUNTERS; i++)
 		if (counters[i].name)
 			printf("  %-22s%s\n", counters[i].name,
@@ -186,9 +192,13 @@ enum status do_stats(int argc, char **argv)
 		status = read_one(&argc, &argv, &args);
 	if (!status && args.interval.count && !args.interval.ms)
 		status = usage_error("-c needs -i TIME");
+	if (!status && args.which == STATS_PROMETHEUS && (args.interval.ms || print_is_json()))
+		status = usage_error("--prometheus prints counters once, and no JSON");
 	if (status || only_reading)
 		return status;
 	if (args.interval.ms)
 		return repeat(&args);
+	if (args.which == STATS_PROMETHEUS)
+		return print_prometheus();
 	return print_stats(args.which == STATS_NONZERO);
 }

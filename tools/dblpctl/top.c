@@ -109,10 +109,10 @@ static void print_rate(const char *key, const char *column, uint64_t n,
 		       double seconds)
 {
 	const struct heading h = { key, column };
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 
 	n = per_second(n, seconds);
-	format_count(text, n);
+	dblp_count_format(n, text);
 	print_uint(h, n, text);
 }
 
@@ -141,7 +141,7 @@ static void print_row(const struct row *r, double seconds)
 	static const struct heading srtt = { "srtt_us", "RTT" };
 	static const struct heading loss = { "loss", "LOSS" };
 	bool sent = r->n[COUNT_PKTS_SENT];
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 
 	print_object();
 	if (print_is_json())
@@ -150,9 +150,9 @@ static void print_row(const struct row *r, double seconds)
 	print_rate("asked", "ASKED", row_asked(r), seconds);
 	print_rate("delivered", "DELIVERED", r->n[COUNT_DELIVERED], seconds);
 	print_rate("forgiven", "FORGIVEN", r->n[COUNT_FORGIVEN], seconds);
-	format_us(text, r->srtt_us);
+	dblp_us_format(r->srtt_us, text);
 	print_uint(srtt, r->srtt_us, sent ? text : "-");
-	format_share(text, row_loss(r));
+	dblp_share_format(row_loss(r), text);
 	print_uint(loss, row_loss(r), sent ? text : "-");
 	print_uint(sockets, r->sockets, NULL);
 	print_rate("received", "RECEIVED", r->n[COUNT_RECEIVED], seconds);

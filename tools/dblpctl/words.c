@@ -24,27 +24,27 @@ enum status read_share(const struct keyword *k, const char *word,
 		       struct value *v)
 {
 	(void)k;
-	return judge(word, parse_share(word, &v->n));
+	return judge(word, dblp_share_parse(word, &v->n));
 }
 
 enum status read_ms(const struct keyword *k, const char *word,
 		    struct value *v)
 {
 	(void)k;
-	return judge(word, parse_ms(word, &v->n));
+	return judge(word, dblp_time_parse(word, &v->n));
 }
 
 enum status read_ratio(const struct keyword *k, const char *word,
 		       struct value *v)
 {
 	(void)k;
-	return judge(word, parse_ratio(word, &v->n));
+	return judge(word, dblp_ratio_parse(word, &v->n));
 }
 
 enum status read_number(const struct keyword *k, const char *word,
 			struct value *v)
 {
-	if (parse_id(word, &v->n))
+	if (!is_number(word, &v->n))
 		return usage_error("'%s' is not %s", word, k->needs);
 	return STATUS_OK;
 }
@@ -105,14 +105,7 @@ bool is_inherit(const char *word, struct value *v)
 enum status read_own_share(const struct keyword *k, const char *word,
 			   struct value *v)
 {
-	enum status status;
-
-	if (is_inherit(word, v))
-		return STATUS_OK;
-	status = read_share(k, word, v);
-	if (!status && v->n == DBLP_INHERIT)
-		return usage_error("'%s' is too large", word);
-	return status;
+	return is_inherit(word, v) ? STATUS_OK : read_share(k, word, v);
 }
 
 /* Names of all keywords: "loss, cap or phase" */
@@ -175,7 +168,7 @@ void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
 static enum status write_word(FILE *to, const struct keyword *k, uint32_t n)
 {
 	const char *name = NULL;
-	char text[UNITS_TEXT];
+	char text[DBLP_VALUE_TEXT];
 
 	if (k->read == read_enum)
 		name = enum_name(k->names, n);
@@ -185,11 +178,11 @@ static enum status write_word(FILE *to, const struct keyword *k, uint32_t n)
 		return STATUS_FAILED;
 	}
 	if (k->read == read_share || k->read == read_own_share)
-		format_share(text, n);
+		dblp_share_format(n, text);
 	else if (k->read == read_ratio)
-		format_ratio(text, n);
+		dblp_ratio_format(n, text);
 	else if (k->read == read_ms)
-		format_ms(text, n);
+		dblp_time_format(n, text);
 	else if (k->read == read_enum)
 		snprintf(text, sizeof(text), "%s", name);
 	else

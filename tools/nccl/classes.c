@@ -6,14 +6,14 @@
 
 #include "plugin.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include <units.h>
+
 #define CLASSES_MAX	16
-#define PERCENT		10000	/* ppm */
 
 static struct {
 	int		number;
@@ -21,78 +21,68 @@ static struct {
 } class[CLASSES_MAX];
 static unsigned int n_classes;
 
-static bool is_digit(char c)
+/* Add @text, CLASS:SHARE, to the classes. Returns NULL, or the reason why it is wrong */
+static const char *add_class(char *text)
 {
-	return c >= '0' && c <= '9';
-}
+	char *colon = strchr(text, ':');
+	const char *why;
+	uint32_t budget;
+	uint64_t number;
 
-/* Parse a number of at most @most, and move @text behind it */
-static bool take_number(const char **text, unsigned long most, uint32_t *n)
-{
-	unsigned long found;
-	char *end;
-
-	if (!is_digit(**text))
-		return false;
-	errno = 0;
-	found = strtoul(*text, &end, 10);
-	*text = end;
-	*n = (uint32_t)found;
-	return !errno && found <= most;
-}
-
-/* Parse 2%, 0.5% or 5000ppm; a value finer than 1 ppm is invalid */
-static bool take_share(const char **text, uint32_t *ppm)
-{
-	uint32_t unit = PERCENT;
-
-	if (!take_number(text, DBLP_PPM, ppm))
-		return false;
-	if (!strncmp(*text, "ppm", 3)) {
-		*text += 3;
-		return *ppm;
-	}
-	if (*ppm > DBLP_PPM / PERCENT)
-		return false;
-	*ppm *= PERCENT;
-	if (**text == '.')
-		for (++*text; is_digit(**text); ++*text) {
-			unit /= 10;
-			if (!unit)
-				return false;
-			*ppm += (uint32_t)(**text - '0') * unit;
-		}
-	return *(*text)++ == '%' && *ppm && *ppm <= DBLP_PPM;
-}
-
-/* Parse CLASS:SHARE */
-static bool take_class(const char **text)
-{
-	uint32_t number, budget;
-
-	if (n_classes == CLASSES_MAX || !take_number(text, INT_MAX, &number) ||
-	    *(*text)++ != ':' || net_class_budget((int)number) ||
-	    !take_share(text, &budget))
-		return false;
+	if (!colon)
+		return "is not CLASS:SHARE, such as 1:2%";
+	*colon = '\0';
+	if (dblp_number_parse(text, 0, INT_MAX, &number))
+		why = "does not begin with the number of a class";
+	else
+		why = dblp_share_parse(colon + 1, &budget);
+	*colon = ':';
+	if (why)
+		return why;
+	if (!budget)
+		return "is reliable without being named";
+	if (net_class_budget((int)number))
+		return "names a class again";
 	class[n_classes].number = (int)number;
 	class[n_classes++].budget = budget;
-	return !**text || **text == ',';
+	return NULL;
+}
+
+static enum nccl_result add_classes(const char *env, char *list)
+{
+	const char *word[CLASSES_MAX], *why;
+	size_t n = dblp_words(list, word, CLASSES_MAX), i;
+
+	if (!n) {
+		net_warn("DBLP_NCCL_LOSSY=%s: more than %d traffic classes", env,
+			 CLASSES_MAX);
+		return ncclInvalidUsage;
+	}
+	for (i = 0; i < n; i++) {
+		why = add_class((char *)word[i]);
+		if (!why)
+			continue;
+		net_warn("DBLP_NCCL_LOSSY=%s: '%s' %s", env, word[i], why);
+		return ncclInvalidUsage;
+	}
+	return ncclSuccess;
 }
 
 enum nccl_result net_classes_init(void)
 {
-	const char *list = getenv("DBLP_NCCL_LOSSY"), *at = list;
+	const char *env = getenv("DBLP_NCCL_LOSSY");
+	enum nccl_result result;
+	char *list;
 
 	n_classes = 0;
-	while (at && *at) {
-		if (!take_class(&at) || (*at == ',' && !at[1])) {
-			net_warn("DBLP_NCCL_LOSSY=%s is invalid: it takes up to %d traffic classes, each once, with a loss budget, such as 1:2%%,2:0.5%%",
-				 list, CLASSES_MAX);
-			return ncclInvalidUsage;
-		}
-		at += *at == ',';
-	}
-	return ncclSuccess;
+	if (!env || !*env)
+		return ncclSuccess;
+	list = strdup(env);
+	if (!list)
+		return ncclSystemError;
+	result = add_classes(env, list);
+	free(list);
+	return result;
 }
 
 uint32_t net_class_budget(int traffic_class)

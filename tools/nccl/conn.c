@@ -43,7 +43,9 @@ static int send_some(struct net_conn *c, struct net_request *r)
 {
 	struct iovec iov[2] = { { &r->tag, sizeof(r->tag) },
 				{ r->data, r->size } };
+	/* A budget of 0 that a message sets itself is not raised by operators */
 	struct dblp_sndinfo info = {
+		.flags = r->exact ? DBLP_SND_BUDGET : 0,
 		.critical = c->sent ? 0 : sizeof(r->tag),
 	};
 	ssize_t n;
@@ -149,6 +151,7 @@ enum nccl_result net_post(struct net_conn *c, void *data, size_t size, int tag,
 	*r = (struct net_request) {
 		.conn = c,
 		.state = NET_QUEUED,
+		.exact = !net_context_may_lose(c->ctx),
 		.data = data,
 		.size = size,
 		.tag = (uint32_t)tag,
@@ -192,6 +195,7 @@ struct net_conn *net_conn_new(int fd, bool sends,
 	c->sends = sends;
 	dblp_addr_format(addr, c->peer);
 	net_post(c, &c->hello, sizeof(c->hello), 0, &request);
+	c->request[0].exact = true;
 	return c;
 }
 
@@ -202,6 +206,7 @@ void net_conn_free(struct net_conn *c)
 			 (unsigned long long)c->missing,
 			 (unsigned long long)c->bytes, c->peer);
 	close(c->fd);
+	net_context_put(c->ctx);
 	dblp_msg_free(&c->in.map);
 	free(c);
 }

@@ -66,14 +66,14 @@ static enum nccl_result failed(const char *what, const char *whom, int err)
 }
 
 /* Get the loss budget of a traffic class, and check that NCCL tolerates losses */
-static enum nccl_result ask_budget(int traffic_class, uint32_t *budget)
+static enum nccl_result ask_budget(int traffic_class, bool sees_proto, uint32_t *budget)
 {
 	*budget = net_class_budget(traffic_class);
 	if (!*budget)
 		return ncclSuccess;
-	if (net_only_simple()) {
-		net_info("traffic class %d has a loss budget of %u ppm", traffic_class,
-			 *budget);
+	if (sees_proto || net_only_simple()) {
+		net_info("traffic class %d has a loss budget of %u ppm%s", traffic_class,
+			 *budget, sees_proto ? ", for reductions with the protocol Simple" : "");
 		return ncclSuccess;
 	}
 	net_warn("DBLP_NCCL_LOSSY lets traffic class %d lose data, which NCCL's protocols LL and LL128 do not tolerate: set NCCL_PROTO=Simple and NCCL_P2P_LL_THRESHOLD=0 on all ranks",
@@ -157,6 +157,7 @@ static void add_pending(struct net_listener *l, int fd)
 static enum nccl_result let_in(struct net_conn *c)
 {
 	enum nccl_result result = ask_budget(c->hello.traffic_class,
+					     c->hello.flags & NET_HELLO_SEES_PROTO,
 					     &c->budget);
 	int err = 0;
 
@@ -228,14 +229,14 @@ static int make_sender(int fd, uint32_t budget)
 }
 
 /* 0 or a negative errno */
-static int begin(const struct net_handle *h, int traffic_class,
-		 uint32_t budget, struct net_conn **c)
+static int begin(struct net_device *d, const struct net_handle *h, uint32_t budget,
+		 struct net_conn **c)
 {
 	int fd = dblp_socket(&h->addr, 0), err;
 
 	if (fd < 0)
 		return fd;
-	err = make_sender(fd, budget);
+	err = make_sender(fd, budget) ?: net_route_by(d, fd, &h->addr);
 	if (err) {
 		close(fd);
 		return err;
@@ -244,10 +245,7 @@ static int begin(const struct net_handle *h, int traffic_class,
 	if (!*c)
 		return -ENOMEM;
 	(*c)->budget = budget;
-	(*c)->hello = (struct net_hello) {
-		.nonce = h->nonce,
-		.traffic_class = traffic_class,
-	};
+	(*c)->hello.nonce = h->nonce;
 	return 0;
 }
 
@@ -280,6 +278,27 @@ static struct net_conn *take(const struct net_handle *h)
 	return c;
 }
 
+void net_forget(const struct net_context *ctx)
+{
+	struct net_conn **at = &attempts, *c;
+
+	pthread_mutex_lock(&lock);
+	while ((c = *at)) {
+		if (ctx && c->ctx != ctx) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		net_conn_free(c);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void __attribute__((destructor)) forget_all(void)
+{
+	net_forget(NULL);
+}
+
 /*
  * Connect and send the first message; the connection is open when the socket has taken
  * it
@@ -299,8 +318,9 @@ static enum nccl_result go_on(struct net_conn *c,
 	return ncclSuccess;
 }
 
-static enum nccl_result find_or_begin(const struct net_handle *h,
-				      int traffic_class, struct net_conn **c)
+static enum nccl_result find_or_begin(struct net_context *ctx, struct net_device *d,
+				      const struct net_handle *h, int traffic_class,
+				      struct net_conn **c)
 {
 	enum nccl_result result;
 	uint32_t budget;
@@ -309,28 +329,34 @@ static enum nccl_result find_or_begin(const struct net_handle *h,
 	*c = take(h);
 	if (*c)
 		return ncclSuccess;
-	result = ask_budget(traffic_class, &budget);
+	result = ask_budget(traffic_class, ctx, &budget);
 	if (result)
 		return result;
-	err = begin(h, traffic_class, budget, c);
-	return err ? failed("connecting", "a socket", err) : ncclSuccess;
+	err = begin(d, h, budget, c);
+	if (err)
+		return failed("connecting", "a socket", err);
+	(*c)->ctx = net_context_get(ctx);
+	(*c)->hello.traffic_class = traffic_class;
+	(*c)->hello.flags = ctx ? NET_HELLO_SEES_PROTO : 0;
+	return ncclSuccess;
 }
 
-enum nccl_result net_connect(int device, int traffic_class, void *handle,
-			     void **conn)
+enum nccl_result net_connect(struct net_context *ctx, int device, int traffic_class,
+			     void *handle, void **conn)
 {
+	struct net_device *d = net_device_of(device);
 	struct net_handle *h = handle;
 	enum nccl_result result;
 	struct net_conn *c;
 
 	*conn = NULL;
-	if (!net_device_of(device))
+	if (!d)
 		return ncclInternalError;
 	if (h->magic != MAGIC) {
 		net_warn("connecting: the handle is of another version of the plugin");
 		return ncclInvalidUsage;
 	}
-	result = find_or_begin(h, traffic_class, &c);
+	result = find_or_begin(ctx, d, h, traffic_class, &c);
 	if (result)
 		return result;
 	result = go_on(c, &h->addr);

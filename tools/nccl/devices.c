@@ -63,7 +63,7 @@ static void find_hardware(struct net_device *d)
 }
 
 /* One with several addresses is one device, with the first of them */
-static void add(const struct ifaddrs *ifa)
+static void add(const struct ifaddrs *ifa, bool is_named)
 {
 	struct net_device *d = &device[n_devices];
 	char text[DBLP_ADDR_TEXT];
@@ -77,6 +77,7 @@ static void add(const struct ifaddrs *ifa)
 	    IN6_IS_ADDR_LINKLOCAL(&d->addr.sdblp_addr))
 		return;
 	snprintf(d->name, sizeof(d->name), "%s", ifa->ifa_name);
+	d->is_named = is_named;
 	find_hardware(d);
 	dblp_addr_format(&d->addr, text);
 	net_info("device %d is %s, %s", n_devices, d->name, text);
@@ -88,7 +89,7 @@ static void find(const struct ifaddrs *ifa, const char *list, bool loopback)
 	for (; ifa && n_devices < DEVICES_MAX; ifa = ifa->ifa_next)
 		if (ifa->ifa_addr && (ifa->ifa_flags & IFF_UP) &&
 		    is_wanted(list, ifa, loopback))
-			add(ifa);
+			add(ifa, list && list[0] && list[0] != '^');
 }
 
 enum nccl_result net_devices_init(void)
@@ -119,6 +120,12 @@ struct net_device *net_device_of(int number)
 		return &device[number];
 	net_warn("there is no device %d", number);
 	return NULL;
+}
+
+static void __attribute__((destructor)) free_devices(void)
+{
+	while (n_devices)
+		free(device[--n_devices].pci_path);
 }
 
 int net_devices(void)

@@ -34,7 +34,8 @@ uint32_t net_class_budget(int traffic_class);
  * net_only_simple() - is NCCL restricted to its protocol Simple?
  *
  * LL and LL128 detect the arrival of data by flags in the data. They would wait forever
- * for a flag that is lost and read as zero.
+ * for a flag that is lost and read as zero. From version 11 NCCL sets the protocol
+ * before each operation, see net_context_set().
  */
 bool net_only_simple(void);
 
@@ -46,12 +47,16 @@ bool net_only_simple(void);
  * @pci_path: path in /sys, NULL if it is virtual
  * @addr: its address
  * @mbit_s: its rate, Mbit/s
+ * @is_named: NCCL_SOCKET_IFNAME chooses it
+ * @is_warned: the log says that packets leave by another device
  */
 struct net_device {
 	char			name[IFNAMSIZ];
 	char			*pci_path;
 	struct sockaddr_dblp	addr;
 	int			mbit_s;
+	bool			is_named;
+	bool			is_warned;
 };
 
 /** net_devices_init() - find the devices; not ncclSuccess if there is none */
@@ -59,6 +64,44 @@ enum nccl_result net_devices_init(void);
 /** net_device_of() - device with this number, or NULL */
 struct net_device *net_device_of(int number);
 int net_devices(void);
+
+/* route.c */
+
+/**
+ * net_route_by() - let packets of a socket leave by a device
+ * @d: device of the connection
+ * @fd: socket, not connected yet
+ * @peer: address to connect to
+ *
+ * If @d is named and routes lead elsewhere, bind the socket to it. If @d has no route to
+ * @peer, log a warning instead, once for each device.
+ *
+ * Return: 0 or a negative errno.
+ */
+int net_route_by(struct net_device *d, int fd, const struct sockaddr_dblp *peer);
+
+/* context.c */
+
+/**
+ * struct net_context - a communicator of NCCL, from version 11
+ * @traffic_class: from its configuration
+ * @users: connections that send, and NCCL until it calls finalize()
+ * @may_lose: the next messages are of a reduction with the protocol Simple
+ */
+struct net_context {
+	int		traffic_class;
+	unsigned int	users;
+	bool		may_lose;
+};
+
+/** net_context_new() - returns a context with one user, or NULL if out of memory */
+struct net_context *net_context_new(int traffic_class);
+struct net_context *net_context_get(struct net_context *ctx);
+void net_context_put(struct net_context *ctx);
+/** net_context_set() - may messages of the next operation lose data? */
+void net_context_set(struct net_context *ctx, const struct nccl_attr *attr);
+/** net_context_may_lose() - as set; true if there is no context */
+bool net_context_may_lose(const struct net_context *ctx);
 
 /* conn.c */
 
@@ -72,6 +115,7 @@ enum net_state {
  * struct net_request - a message of NCCL
  * @conn: its connection
  * @state: &enum net_state
+ * @exact: nothing of it may be missing, whatever the connection allows
  * @data: its buffer
  * @size: bytes to send; bytes of the buffer until a message is received, then its bytes
  * @tag: NCCL's tag, sent before the data, so that no message is empty
@@ -79,21 +123,26 @@ enum net_state {
 struct net_request {
 	struct net_conn	*conn;
 	enum net_state	state;
+	bool		exact;
 	char		*data;
 	size_t		size;
 	uint64_t	tag;
 };
 
-/* First message of the connecting end */
+/* The sender knows the protocol of each message: it loses nothing of LL and LL128 */
+#define NET_HELLO_SEES_PROTO	1U
+
+/* First message of the connecting end. @flags is 0 from older versions of the plugin */
 struct net_hello {
 	uint64_t	nonce;
 	int32_t		traffic_class;
-	int32_t		reserved;
+	uint32_t	flags;
 };
 
 /**
  * struct net_conn - one direction of a connection
  * @next: next connection that is not open yet
+ * @ctx: communicator of a connection that sends; NULL before version 11
  * @fd: the socket
  * @sends: true: it sends; false: it receives
  * @is_open: the connection was returned to NCCL
@@ -113,6 +162,7 @@ struct net_hello {
  */
 struct net_conn {
 	struct net_conn		*next;
+	struct net_context	*ctx;
 	int			fd;
 	bool			sends;
 	bool			is_open;
@@ -152,8 +202,11 @@ enum nccl_result net_test(void *request, int *done, int *size);
 /* connect.c */
 
 enum nccl_result net_listen(int device, void *handle, void **listener);
-enum nccl_result net_connect(int device, int traffic_class, void *handle,
-			     void **conn);
+/** net_connect() - NCCL's connect(); @ctx is NULL before version 11 */
+enum nccl_result net_connect(struct net_context *ctx, int device, int traffic_class,
+			     void *handle, void **conn);
+/** net_forget() - close connections of @ctx, or all, that never opened */
+void net_forget(const struct net_context *ctx);
 enum nccl_result net_accept(void *listener, void **conn, void **offload);
 enum nccl_result net_close_listen(void *listener);
 

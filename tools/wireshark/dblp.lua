@@ -7,7 +7,7 @@
 --
 -- The protocol has no port of its own. A UDP packet that is valid in all its fields is
 -- taken as AF_DBLP, and so are all packets after it between the same addresses and
--- ports. If that finds nothing, see "Captures" in Documentation/dblp.rst.
+-- ports. If that finds nothing, see "Captures" in Documentation/admin.rst.
 --
 -- Documentation/protocol.rst has the formats. Names and rules are those of
 -- net/dblp/core/wire.h, which selftests/tools/dissector compares. A packet that a
