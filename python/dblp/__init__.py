@@ -9,8 +9,8 @@ Sums of vectors over ranks, with a loss budget: libdblp's communicators (dblp_co
         result = comm.allreduce(gradient, op=dblp.Op(budget="2%", average=True)).wait()
         print(comm.describe(), result.missing, "of", result.asked, "bytes are missing")
 
-It needs libdblp.so.0, from the path in DBLP_LIBRARY of the environment, else from the
-directories of the dynamic linker. It needs no compiler and no other package. dblp.torch is for
+It needs libdblp.so.0, from the path in DBLP_LIBRARY of the environment, else from the wheel,
+else from the directories of the dynamic linker. It needs no compiler and no other package. dblp.torch is for
 PyTorch, and dblp-run(1) starts ranks.
 """
 

@@ -15,6 +15,7 @@ LANES_MAX = 8
 BLOCK_MAX = 1 << 20
 PHASES = 8
 ABSENT_RANKS = 12
+VALUE_TEXT = 40
 RANK_ENV = -1
 
 KV_SET = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p, c.c_void_p, c.c_size_t)
@@ -52,7 +53,7 @@ class CommAttr(c.Structure):
         ("timeout_ms", c.c_uint32), ("keepalive_ms", c.c_uint32),
         ("message_bytes", c.c_uint32), ("lanes", c.c_uint32), ("lane", c.POINTER(Lane)),
         ("secret", c.c_char_p), ("ports", c.c_char_p), ("bind", c.c_char_p),
-        ("operation_ms", c.c_uint32), ("reserved", c.c_uint32),
+        ("operation_ms", c.c_uint32), ("authenticate", c.c_uint32),
     ]
 
 
@@ -79,7 +80,22 @@ class Result(c.Structure):
     _fields_ = [(name, c.c_uint64) for name in ("asked", "missing", "lost", "none", "ns")] + [
         ("least", c.c_uint32), ("late_ranks", c.c_uint32), ("failed_rank", c.c_int32),
         ("error", c.c_int32), ("budget_least", c.c_uint32), ("budget_most", c.c_uint32),
-        ("sent", c.c_uint64), ("pruned", c.c_uint64), ("lane", LaneResult * LANES_MAX)]
+        ("sent", c.c_uint64), ("pruned", c.c_uint64), ("lane", LaneResult * LANES_MAX)] + [
+        (name, c.c_double) for name in ("energy_sent", "energy_lost", "energy_mean")]
+
+
+class Energy(c.Structure):
+    """struct dblp_energy"""
+
+    _fields_ = [("contributions", c.c_uint32), ("rule", c.c_uint32), ("sent", c.c_double), ("lost", c.c_double),
+                ("mean", c.c_double), ("missing", c.c_uint64), ("bytes", c.c_uint64)]
+
+
+class Tune(c.Structure):
+    """struct dblp_tune"""
+
+    _fields_ = [("target", c.c_uint32), ("rounds", c.c_uint32), ("saved", c.c_double), ("common", c.c_double),
+                ("most", c.c_double), ("agreement", c.c_double), ("contributions", c.c_uint32), ("rule", c.c_uint32)]
 
 
 class Span(c.Structure):
@@ -91,7 +107,7 @@ class Span(c.Structure):
 STRUCTS = {
     "dblp_comm_attr": CommAttr, "dblp_comm_stats": CommStats, "dblp_op": Op,
     "dblp_result": Result, "dblp_span": Span, "dblp_lane": Lane, "dblp_lane_part": LanePart,
-    "dblp_lane_result": LaneResult,
+    "dblp_lane_result": LaneResult, "dblp_energy": Energy, "dblp_tune": Tune,
 }
 
 #: Functions by name: C types of the return value and of the arguments
@@ -118,7 +134,12 @@ FUNCTIONS = {
     "dblp_residual_get": ("int", "struct dblp_comm *", "uint64_t", "uint32_t", "void *", "uint64_t"),
     "dblp_residual_set": ("int", "struct dblp_comm *", "uint64_t", "uint32_t", "const void *", "uint64_t"),
     "dblp_job_norm": ("int", "uint32_t", "double"),
+    "dblp_share_parse": ("const char *", "const char *", "uint32_t *"),
+    "dblp_share_format": ("void", "uint32_t", "char *"),
+    "dblp_time_parse": ("const char *", "const char *", "uint32_t *"),
     "dblp_plan_radix": ("int", "uint32_t", "uint32_t", "uint32_t *"),
+    "dblp_tune_budget": ("uint32_t", "const struct dblp_tune *", "uint32_t"),
+    "dblp_tune_round": ("void", "struct dblp_tune *", "const struct dblp_energy *"),
     "dblp_wait": ("int", "struct dblp_req *", "int", "struct dblp_result *", "size_t"),
 }
 FUNCTIONS.update((name, ("int", "struct dblp_comm *", "void *", "uint64_t",
@@ -131,14 +152,23 @@ _TYPES = {"void": None, "int": c.c_int, "uint32_t": c.c_uint32, "uint64_t": c.c_
 
 
 def _library() -> Any:
-    """The library that DBLP_LIBRARY names, else an installed one, also of this prefix without ldconfig(8)."""
+    """
+    The library that DBLP_LIBRARY names, else that of a wheel, else an installed one, also of this
+    prefix without ldconfig(8).
+    """
+    here = os.path.dirname(os.path.abspath(__file__))
+    of_wheel = os.path.join(here, "libdblp.so.0")
+    if "DBLP_LIBRARY" in os.environ:
+        return c.CDLL(os.environ["DBLP_LIBRARY"])
+    if os.path.exists(of_wheel):
+        return c.CDLL(of_wheel)
     try:
-        return c.CDLL(os.environ.get("DBLP_LIBRARY", "libdblp.so.0"))
+        return c.CDLL("libdblp.so.0")
     except OSError:
-        beside = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../../libdblp.so.0"))
-        if "DBLP_LIBRARY" in os.environ or not os.path.exists(beside):
+        of_prefix = os.path.abspath(os.path.join(here, "../../../libdblp.so.0"))
+        if not os.path.exists(of_prefix):
             raise
-        return c.CDLL(beside)
+        return c.CDLL(of_prefix)
 
 
 def _load() -> Any:

@@ -9,11 +9,12 @@ import ctypes
 import errno as errnos
 import math
 import os
+import select
 import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _c
 from .enums import Algo, Dtype, to_enum
@@ -100,6 +101,11 @@ class Result(NamedTuple):
     pruned: int
     #: Results of each lane
     lanes: Tuple[LaneResult, ...]
+    #: With energy of Op: squared norms of this rank's contribution, of what it lost with rule
+    #: feedback, and of the mean of all contributions
+    energy_sent: float = 0.0
+    energy_lost: float = 0.0
+    energy_mean: float = 0.0
 
 
 class Stats(NamedTuple):
@@ -203,8 +209,8 @@ class Request:
             raise self._comm._rank_error(r.failed_rank, -r.error)
         if r.error:
             raise os_error(r.error, {}, "the communicator was closed")
-        values = [getattr(r, name) for name in Result._fields[:-1]]
-        return Result._make([*values, lane_results(r, self._comm.lanes)])
+        values = {name: getattr(r, name) for name in Result._fields if name != "lanes"}
+        return Result(lanes=lane_results(r, self._comm.lanes), **values)
 
 
 def _view(buf: Any, writable: bool = True) -> memoryview:
@@ -271,6 +277,9 @@ def _attr(**a: Any) -> Any:
         setattr(attr, name, _c.RANK_ENV if value is None else number(name, value, 0, 65536))
     for name in ("epoch", "job", "join_ms", "timeout_ms", "keepalive_ms", "message_bytes", "operation_ms"):
         setattr(attr, name, number(name, a[name]))
+    if not isinstance(a["authenticate"], bool):
+        raise TypeError(f"authenticate must be a bool, not {a['authenticate']!r}")
+    attr.authenticate = a["authenticate"]
     for name in ("transport", "secret", "ports", "bind"):
         if a[name] is not None:
             setattr(attr, name, _text(name, a[name]))
@@ -422,6 +431,10 @@ class Comm:
     operation_ms: milliseconds that an operation may take; 0: DBLP_OPERATION_MS of the
         environment, else no limit. After that the communicator fails, with a RankError
         (ETIMEDOUT) that names the ranks that have not begun the operation.
+    authenticate: a key derived from the secret authenticates each packet of data, which only
+        transport "dblp" can do: an on-path attacker cannot alter data, and each end hashes each
+        byte. False: as DBLP_AUTHENTICATE of the environment says (0 or 1), else only the first
+        message of a connection proves that its rank knows the secret.
 
     Waits until all ranks have joined. Raises OSError or a subclass with the reason
     (TimeoutError: not all ranks have joined), any exception of the callables, and ValueError or
@@ -439,7 +452,8 @@ class Comm:
                  epoch: int = 0, join_ms: int = 0, timeout_ms: int = 0,
                  keepalive_ms: int = 0, message_bytes: int = 0,
                  lanes: Optional[Sequence[Lane]] = None, secret: Optional[str] = None,
-                 ports: Optional[str] = None, bind: Optional[str] = None, operation_ms: int = 0) -> None:
+                 ports: Optional[str] = None, bind: Optional[str] = None, operation_ms: int = 0,
+                 authenticate: bool = False) -> None:
         if transport is None:
             transport = os.environ.get("DBLP_TRANSPORT") or "dblp"
         if job is None:
@@ -447,7 +461,7 @@ class Comm:
         given = dict(rank=rank, nranks=nranks, rendezvous=rendezvous, transport=transport,
                      devices=devices, job=job, epoch=epoch, join_ms=join_ms, timeout_ms=timeout_ms,
                      keepalive_ms=keepalive_ms, message_bytes=message_bytes, lanes=lanes, secret=secret,
-                     ports=ports, bind=bind, operation_ms=operation_ms)
+                     ports=ports, bind=bind, operation_ms=operation_ms, authenticate=authenticate)
         #: Number of the job of its sockets; 0: none
         self.job = job
         #: Number of its lanes
@@ -457,7 +471,8 @@ class Comm:
         self._closing = threading.Lock()
         self._closed = False
         self._users: Set[object] = set()
-        self._ops: Set[_Op] = set()
+        #: Operations in progress, in the order in which they began
+        self._ops: Dict[_Op, None] = {}
         #: Operations whose requests were dropped before they ended
         self._dropped: Deque[_Op] = collections.deque()
         self._open(_attr(**given), given)
@@ -523,7 +538,7 @@ class Comm:
                     op.keep = None
                     if op in self._ops and not op.result.error:
                         _tally.add(op.result)
-                    self._ops.discard(op)
+                    self._ops.pop(op, None)
                 self._cond.notify_all()
         return op.ended
 
@@ -545,12 +560,12 @@ class Comm:
         self._reap()
         op = _Op(keep)
         request = Request(self, op)
-        self._ops.add(op)
+        self._ops[op] = None
         try:
             error = self._with_handle(function, *args, ctypes.byref(op.req))
         finally:
             if not op.req:
-                self._ops.discard(op)
+                self._ops.pop(op, None)
         if error:
             raise self.error or os_error(error, _BEGIN_REASONS)
         return request
@@ -723,11 +738,22 @@ class Comm:
         Requests that have ended, and whose end no wait(), done() or ended() has reported yet.
         For programs that poll fileno(), which is then not readable until the next request ends.
         """
-        found = []
-        for op in list(self._ops):
+        found: List[Request] = []
+        poll = select.poll()
+        try:
+            poll.register(self.fileno(), select.POLLIN)
+        except _Closed:
+            return found
+        # Operations mostly end in their order, so the first ones are those that have ended
+        for op in list(self._ops) if poll.poll(0) else []:
             request = op.request()
-            if self._collect(op, 0) and request is not None:
+            # Another thread may be about to begin it
+            if not op.req or not self._collect(op, 0):
+                continue
+            if request is not None:
                 found.append(request)
+            if not poll.poll(0):
+                break
         return found
 
     # Properties

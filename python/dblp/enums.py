@@ -66,6 +66,7 @@ class OpFlags(IntFlag):
     DBLP_OP_CARRY = 1 << 4
     DBLP_OP_SPARSE = 1 << 5
     DBLP_OP_KEEP = 1 << 6
+    DBLP_OP_ENERGY = 1 << 7
 
 
 class LaneFlags(IntFlag):

@@ -46,15 +46,20 @@ class LaneResult(NamedTuple):
     ns: int
 
 
+def set_loss(c: Any, how: Any, budget: int, policy: int) -> None:
+    """Set budget and policy of a structure, and these flags of it, to those of `how` that are not None."""
+    if how.budget is not None:
+        c.flags |= budget
+        c.budget = parse_budget(how.budget)
+    if how.policy is not None:
+        c.flags |= policy
+        c.policy = to_enum(Policy, how.policy)
+
+
 def _lane(lane: Lane) -> Any:
     c = _c.Lane(priority=lane.priority, tos=lane.tos, large=parse_budget(lane.large),
                 rest=lane.rest)
-    if lane.budget is not None:
-        c.flags |= LaneFlags.DBLP_LANE_BUDGET
-        c.budget = parse_budget(lane.budget)
-    if lane.policy is not None:
-        c.flags |= LaneFlags.DBLP_LANE_POLICY
-        c.policy = to_enum(Policy, lane.policy)
+    set_loss(c, lane, LaneFlags.DBLP_LANE_BUDGET, LaneFlags.DBLP_LANE_POLICY)
     if not lane.ect:
         c.flags |= LaneFlags.DBLP_LANE_NOT_ECT
     return c

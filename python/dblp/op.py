@@ -9,7 +9,7 @@ from typing import Any, Dict, Sequence, Union
 
 from . import _c
 from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule, to_enum
-from .lanes import Part, part_array
+from .lanes import Part, part_array, set_loss
 from .units import PPM, number, parse_budget
 
 
@@ -46,6 +46,8 @@ class Op:
     keep: sums may be lost too, on their way from their owner. The vector keeps its old value for
         a lost sum, so ranks may differ. For parameters, with "ps", "transpose", "average" and
         allgather().
+    energy: measure squared norms, energy_sent, energy_lost and energy_mean of the Result; for
+        allreduce() only.
     root: with "ps" and "tree": rank that gets the sum first.
     server: with "ps" and "tree": the root contributes nothing.
     fanin: with "tree": children of a rank; 0: 2.
@@ -72,6 +74,7 @@ class Op:
     block: int = 0
     prune: Union[str, int] = 0
     keep: bool = False
+    energy: bool = False
     root: int = 0
     server: bool = False
     fanin: int = 0
@@ -82,7 +85,7 @@ class Op:
     def __post_init__(self) -> None:
         for name in "radix", "parts":
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in "average", "carry", "sparse", "keep", "server":
+        for name in "average", "carry", "sparse", "keep", "energy", "server":
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be a bool, not {getattr(self, name)!r}")
         self._check(self.to_c(Dtype.DBLP_INT32))
@@ -126,17 +129,13 @@ class Op:
         return {name: value for name, value in values.items() if value != getattr(Op, name)}
 
     def _set_flags(self, op: Any) -> None:
-        if self.budget is not None:
-            op.flags |= OpFlags.DBLP_OP_BUDGET
-            op.budget = parse_budget(self.budget)
-        if self.policy is not None:
-            op.flags |= OpFlags.DBLP_OP_POLICY
-            op.policy = to_enum(Policy, self.policy)
+        set_loss(op, self, OpFlags.DBLP_OP_BUDGET, OpFlags.DBLP_OP_POLICY)
         if self.phase is not None:
             op.flags |= OpFlags.DBLP_OP_PHASE
             op.phase = number("phase", self.phase, 0, _c.PHASES - 1)
         for given, flag in ((self.average, OpFlags.DBLP_OP_AVERAGE), (self.carry, OpFlags.DBLP_OP_CARRY),
-                            (self.sparse, OpFlags.DBLP_OP_SPARSE), (self.keep, OpFlags.DBLP_OP_KEEP)):
+                            (self.sparse, OpFlags.DBLP_OP_SPARSE), (self.keep, OpFlags.DBLP_OP_KEEP),
+                            (self.energy, OpFlags.DBLP_OP_ENERGY)):
             op.flags |= flag if given else 0
 
 

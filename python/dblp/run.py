@@ -21,12 +21,15 @@ from .comm import Comm
 from .enums import Algo, Policy, Rule, to_enum
 from .guard import LIMIT, guard
 from .ranks import GRACE, Ranks
-from .units import env_number, parse_budget, parse_time
+from .tune import check_budget
+from .units import env_number, parse_time
 
 #: Directory of sitecustomize.py, which registers the hook of dblp.torch
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
-#: Variables by which ranks on other hosts find this package and their Python
-EXPORTED = ("DBLP_LIBRARY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
+#: Variables by which ranks on other hosts find this package and their Python, and those on which
+#: all ranks have to agree
+EXPORTED = ("DBLP_LIBRARY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+            "DBLP_AUTHENTICATE")
 #: Variables of ranks for options of one job; inherited ones are removed
 JOB = {name: "DBLP_" + name.upper()
        for name in ("transport", "budget", "rule", "algo", "policy", "job", "norms")}
@@ -150,8 +153,8 @@ def parser() -> argparse.ArgumentParser:
                    help="port of rank 0; the next one is used too (29500; with -n two free ports)")
     p.add_argument("--transport", metavar="NAME", type=_transport,
                    help="dblp (default), tcp, or tcp:CC with congestion control CC")
-    p.add_argument("--budget", metavar="SHARE", type=_checked(parse_budget),
-                   help="share of contributions that may be lost: 2%%, 8000ppm")
+    p.add_argument("--budget", metavar="SHARE", type=_checked(check_budget),
+                   help="share of contributions that may be lost: 2%%, 8000ppm, or auto[:CAP]: found")
     p.add_argument("--rule", metavar="NAME", type=_enum(Rule), help="bubble, rescale or feedback")
     p.add_argument("--algo", metavar="NAME", type=_enum(Algo), help="ps, transpose, ring, tree, bcube or average")
     p.add_argument("--policy", metavar="NAME", type=_enum(Policy), help="full, eager or early")
@@ -161,12 +164,14 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--ports", metavar="FIRST-LAST", type=_ports, help="range of ports for data, for firewalls")
     p.add_argument("--bind", metavar="ADDRESS", help="address that rank 0 listens at (all)")
     p.add_argument("--join-timeout", metavar="TIME", type=_time,
-                   help="time limit until all ranks have joined: 90s, 10m")
+                   help="time limit until all ranks have joined: 90s, 10min")
     p.add_argument("--timeout", metavar="TIME", type=_time,
                    help="time that a host may be silent until its ranks have failed")
     p.add_argument("--operation-timeout", metavar="TIME", type=_time, help="time limit of one operation")
     p.add_argument("--no-secret", action="store_true",
                    help="let processes join without the secret of this run")
+    p.add_argument("--authenticate", action="store_true",
+                   help="authenticate each packet of data, not only joins and connections")
     p.add_argument("--no-hook", action="store_true",
                    help="do not register the hook of PyTorch's DistributedDataParallel")
     p.add_argument("--require", action="store_true",
@@ -209,10 +214,12 @@ def free_ports() -> int:
 
 def check_transport(name: str, job: int) -> None:
     """Raise an _Error with the reason if a transport, or the job, does not work on this machine."""
-    # If this process is a rank itself, this is not a communicator of the program
+    # This communicator is a test: a launcher that waits for those of the program must not count it, and the
+    # secret of the run may not exist yet
     os.environ.pop("DBLP_RUN_SOCKET", None)
     try:
-        Comm(0, 1, (lambda key, value: None, lambda key: None), transport=name, job=job).close()
+        Comm(0, 1, (lambda key, value: None, lambda key: None), transport=name, job=job,
+             secret=secrets.token_hex(16)).close()
     except OSError as e:
         raise _Error(f"{name} does not work here: {e.strerror}") from e
 
@@ -244,6 +251,8 @@ def set_options(o: argparse.Namespace, env: Dict[str, str]) -> None:
     env.pop("DBLP_NO_HOOK", None)
     if o.no_hook:
         env["DBLP_NO_HOOK"] = "1"
+    if o.authenticate:
+        env["DBLP_AUTHENTICATE"] = "1"
     # PyTorch 2.4 and later needs libuv by default, but Debian builds it without
     env.setdefault("USE_LIBUV", "0")
 
@@ -270,6 +279,8 @@ def what_is_used(o: argparse.Namespace, what: str) -> str:
     transport = o.transport or "dblp"
     said = [f"{name.replace('_', ' ')} {getattr(o, name)}" for name in VARIABLES
             if name != "transport" and getattr(o, name) is not None]
+    if o.authenticate:
+        said.append("authenticated")
     if transport != "dblp" and o.budget is not None:
         said.append("of which TCP loses nothing")
     return ", ".join([f"{what} over {transport}", *said])
@@ -320,7 +331,9 @@ def node_command(o: argparse.Namespace, node: Node) -> str:
     for name in [*VARIABLES, "output"]:
         if getattr(o, name) is not None:
             words += ["--" + name.replace("_", "-"), str(getattr(o, name))]
-    words += ["--no-hook"] * o.no_hook + ["--require"] * o.require + ["--", o.program, *o.args]
+    for option in ("authenticate", "no_hook", "require"):
+        words += ["--" + option.replace("_", "-")] * getattr(o, option)
+    words += ["--", o.program, *o.args]
     exported = [f"{name}={os.environ[name]}" for name in EXPORTED if name in os.environ]
     return f"cd {shlex.quote(os.getcwd())} && exec env {shlex.join(exported + words)}"
 
@@ -445,6 +458,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         p.error("-n and --hosts exclude each other")
     if not (o.node or o.n or o.hosts) and (o.require or o.output):
         p.error("--require and --output need -n or --hosts: dblp-run does not wait for ranks of other launchers")
+    if o.authenticate and (o.no_secret or (o.transport or "dblp") != "dblp"):
+        p.error("--authenticate needs the secret of the run, and transport dblp")
     if o.norms and not o.job:
         p.error("--norms needs --job: norms are reported to its detector")
     try:

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Parsing of numbers, loss budgets and times."""
+"""Numbers, and loss budgets and times as text, which libdblp parses."""
 
 from __future__ import annotations
 
+import ctypes
 import os
-import re
-from typing import Mapping, Union
+from typing import Any, Mapping, Union
+
+from . import _c
 
 #: One, in the unit of every loss budget: parts per million (DBLP_PPM)
 PPM = 1000000
-
-_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|)")
-_PERCENT = re.compile(r"([0-9]+)(?:\.([0-9]+))?%")
 
 
 def number(name: str, value: int, least: int = 0, most: int = 0xffffffff) -> int:
@@ -41,45 +40,39 @@ def parse_budget(budget: Union[str, int]) -> int:
     """
     if isinstance(budget, bool) or not isinstance(budget, (str, int)):
         raise TypeError(f"budget must be a str such as '2%' or an int (ppm), not {budget!r}")
-    ppm = budget if isinstance(budget, int) else _parse(budget)
-    if not 0 <= ppm <= PPM:
-        raise ValueError(f"budget {budget!r} is not within 0% ... 100%")
-    return ppm
+    if isinstance(budget, str):
+        return _parse(_c.lib.dblp_share_parse, "budget", budget)
+    if not 0 <= budget <= PPM:
+        raise ValueError(f"budget {budget} is not within 0 ... {PPM} ppm")
+    return budget
 
 
 def parse_time(text: str) -> int:
     """
     A time in milliseconds, 1 ... 2^32 - 1.
 
-    text: a number with a unit: "90s", "1.5s", "500ms", "10m" or "2h"; without a unit: seconds.
+    text: a number with a unit: "90s", "1.5s", "500ms", "10min" or "2h".
 
     Raises ValueError.
     """
-    time = _TIME.fullmatch(text)
-    if not time:
-        raise ValueError(f"{text!r} is not a time such as 90, 500ms, 10m or 2h")
-    ms = round(float(time.group(1)) * {"ms": 1, "s": 1000, "": 1000, "m": 60000, "h": 3600000}[time.group(2)])
-    if not 0 < ms < 1 << 32:
-        raise ValueError(f"{text!r} is not within 1ms ... 1193h")
+    ms = _parse(_c.lib.dblp_time_parse, "time", text)
+    if not ms:
+        raise ValueError(f"time {text!r} is not above 0")
     return ms
 
 
 def format_budget(ppm: int) -> str:
     """A budget in ppm as text for parse_budget(), such as "2%"."""
-    return f"{ppm / 10000:.4f}".rstrip("0").rstrip(".") + "%"
+    text = ctypes.create_string_buffer(_c.VALUE_TEXT)
+    _c.lib.dblp_share_format(ppm, text)
+    return text.value.decode()
 
 
-def _parse(text: str) -> int:
-    if re.fullmatch(r"[0-9]+ppm", text):
-        return int(text[:-3])
-    if re.fullmatch(r"[0-9]+\.[0-9]+ppm", text):
-        raise ValueError(f"budget {text!r} is finer than 1ppm")
-    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
-        raise ValueError(f"budget {text!r} has no unit: % or ppm")
-    percent = _PERCENT.fullmatch(text)
-    if not percent:
-        raise ValueError(f"budget {text!r} is not a share such as 2% or 8000ppm")
-    whole, fraction = percent.group(1), (percent.group(2) or "").rstrip("0")
-    if len(fraction) > 4:
-        raise ValueError(f"budget {text!r} is finer than 0.0001% (1ppm)")
-    return int(whole) * 10000 + int(fraction.ljust(4, "0"))
+def _parse(parse: Any, what: str, text: str) -> int:
+    """The value that a parser of libdblp finds in `text`. Raises ValueError with its reason."""
+    value = ctypes.c_uint32()
+    # C takes a NUL for the end of the text
+    reason = parse(text.replace("\0", "\1").encode(errors="surrogateescape"), ctypes.byref(value))
+    if reason is not None:
+        raise ValueError(f"{what} {text!r} {reason.decode()}")
+    return value.value

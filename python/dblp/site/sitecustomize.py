@@ -3,8 +3,9 @@
 dblp-run puts this directory into PYTHONPATH. When PyTorch's DistributedDataParallel is imported,
 this module changes it: its first forward pass or join() registers the hook of dblp.torch, unless
 the script has registered a hook or DBLP_NO_HOOK is set. A Python without the package dblp, such
-as that of a virtual environment, finds the package next to this directory. Other programs import
-nothing more than without this module.
+as that of a virtual environment, finds the package next to this directory. The metadata beside
+this module lets PyTorch register the backend "dblp". Other programs import nothing more than
+without this module.
 """
 
 import functools
@@ -27,12 +28,20 @@ def _teach(ddp: Any) -> None:
             return done
         return register
 
+    # torch.compile() would take the first answer for that of all calls
+    @getattr(sys.modules["torch"], "_disable_dynamo", lambda function: function)
+    def register(self: Any) -> bool:
+        """Register the hook. Returns False if there is one already."""
+        if self.__dict__.get("_dblp_has_hook"):
+            return False
+        import dblp.torch  # pylint: disable=import-outside-toplevel
+        dblp.torch.register(self)
+        return True
+
     def first(method: Any) -> Any:
         @functools.wraps(method)
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self.__dict__.get("_dblp_has_hook"):
-                import dblp.torch  # pylint: disable=import-outside-toplevel
-                dblp.torch.register(self)
+            if register(self):
                 # The import has put a check before join_hook()
                 return getattr(self, method.__name__)(*args, **kwargs)
             return method(self, *args, **kwargs)
@@ -73,9 +82,11 @@ class _Package:
     @classmethod
     def find_spec(cls, name: str, _path: Any = None, _target: Any = None) -> Any:
         """As sys.meta_path wants it."""
+        folder = os.path.dirname(_HERE)
+        if name == "dblp_autoload":
+            return importlib.util.spec_from_file_location(name, os.path.join(os.path.dirname(folder), name + ".py"))
         if name != "dblp":
             return None
-        folder = os.path.dirname(_HERE)
         return importlib.util.spec_from_file_location(name, os.path.join(folder, "__init__.py"),
                                                       submodule_search_locations=[folder])
 
