@@ -47,4 +47,17 @@ refuses()
 }
 try "the command is installed, and refuses a truncated file" refuses
 
+# The exposure that systemd computes, in tenths; a unit without restrictions has 96
+try "the unit keeps few rights" systemd-analyze security --offline=yes --no-pager --threshold=45 "$unit"
+# Documentation/admin.rst says so
+families()
+{
+	printf '[Service]\nExecStart=/bin/true\nRestrictAddressFamilies=%s\n' "$1" > "$tmp/families.service" &&
+		systemd-analyze verify --man=no "$tmp/families.service" 2> "$tmp/said"
+	cat "$tmp/said"
+	! grep -q 'Failed to parse address family' "$tmp/said"
+}
+try "AF_ASH is the name of family 18 in RestrictAddressFamilies=" families AF_ASH
+try "... which has no number there" fails families 18
+
 done_testing
