@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What people call; the module's objects are in Kbuild.
+# What people call; the module's objects are in net/dblp/Makefile.
 
 KERNELRELEASE ?= $(shell uname -r)
 KERNELDIR ?= /lib/modules/$(KERNELRELEASE)/build
@@ -10,6 +10,9 @@ DKMS ?= $(if $(DESTDIR),,dkms)
 DEPMOD ?= $(if $(DESTDIR),,depmod)
 VERSION := $(shell ./version)
 export DBLP_BUILD := $(VERSION)
+# A kernel built by clang needs modules built by clang and its linker
+LLVM ?= 1
+llvm = $(if $(shell grep -s '^CONFIG_CC_IS_CLANG=y' $(KERNELDIR)/.config $(KERNELDIR)/include/config/auto.conf),LLVM=$(LLVM))
 # root has these in PATH, others may not
 export PATH := $(PATH):/usr/sbin:/sbin
 modules := $(DESTDIR)/lib/modules
@@ -18,15 +21,17 @@ sources := $(DESTDIR)/usr/src/dblp-$(VERSION)
 dkms_versions = $(DKMS) status dblp | sed -n 's,^dblp/\([^,: ]*\).*,\1,p' | sort -u
 
 tool_dirs := $(patsubst %/Makefile,%,$(wildcard $(addsuffix /Makefile,\
-	tools/libdblp tools/dblpctl tools/dblp-perf tools/train tools/fabric tools/nccl python)))
+	tools/libdblp tools/dblpctl tools/dblp-perf tools/nccl python)))
+# Measurements and experiments, which are not installed
+lab_dirs := $(patsubst %/Makefile,%,$(wildcard $(addsuffix /Makefile,lab/fabric lab/train lab/baseline)))
 
 # V=1 shows the commands.
 ifneq ($(V),1)
 Q := @
 endif
 
-.PHONY: all module tools selftests-bin unit coverage cc check check-all robustness demo demo-torch bench experiments \
-	lint install install-module install-tools dkms-install uninstall clean help $(tool_dirs)
+.PHONY: all module tools lab selftests-bin unit coverage cc check check-all robustness demo demo-torch bench experiments \
+	deb rpm series wheel release lint install install-module install-tools dkms-install uninstall clean help $(tool_dirs) $(lab_dirs)
 
 all: module tools	## the module for this machine's kernel, and the tools
 
@@ -34,14 +39,17 @@ module:			## dblp.ko for KERNELDIR (default: the running kernel)
 	$(Q)[ -e $(KERNELDIR)/Makefile ] || { \
 		echo "No kernel headers in $(KERNELDIR): install linux-headers-$(KERNELRELEASE) or set KERNELDIR=" >&2; \
 		exit 1; }
-	$(Q)$(MAKE) -C $(KERNELDIR) M=$(CURDIR) $(if $(V),V=$(V)) modules
+	$(Q)$(MAKE) -C $(KERNELDIR) M=$(CURDIR) $(if $(V),V=$(V)) $(llvm) modules
 
-tools: $(tool_dirs)	## libdblp, dblpctl, dblp-perf, dblp-train, dblp-fabric, the plugin for NCCL
+tools: $(tool_dirs)	## libdblp, dblpctl, dblp-perf, the plugin for NCCL
 
-$(tool_dirs):
+lab: $(lab_dirs)	## dblp-train, dblp-fabric and dblp-baseline, for measurements
+
+$(tool_dirs) $(lab_dirs):
 	$(Q)$(MAKE) --no-print-directory -C $@
 
-tools/dblpctl tools/dblp-perf tools/train tools/fabric tools/nccl: $(filter tools/libdblp,$(tool_dirs))
+tools/dblpctl tools/dblp-perf tools/nccl $(lab_dirs): $(filter tools/libdblp,$(tool_dirs))
+lab/train: $(filter lab/fabric,$(lab_dirs))
 
 selftests-bin:		## the test programs
 	$(Q)$(MAKE) --no-print-directory -C selftests
@@ -52,8 +60,8 @@ unit:			## unit tests of the pure parts, in user space (FUZZ=full: with ten time
 coverage:		## lines and branches of net/dblp/core and cc that the unit tests run
 	$(Q)selftests/coverage
 
-cc:			## congestion control on simulated paths: Documentation/results/cc.md (CELLS="alone 10G": only these)
-	$(Q)selftests/unit/cc/run $(CELLS) $(if $(CELLS),,--out Documentation/results)
+cc:			## congestion control on simulated paths: Documentation/results/cc.md, build/cc.json (CELLS="alone 10G": only these)
+	$(Q)lab/cc/run $(CELLS) $(if $(CELLS),,--out Documentation/results)
 
 check:			## what each push has to keep: builds, unit tests, lint, tests in VMs (TESTS="a b", PARTS="um 6.1")
 	$(Q)TESTS="$(TESTS)" PARTS="$(PARTS)" JOBS="$(JOBS)" selftests/check
@@ -63,28 +71,31 @@ check-all:		## what takes hours, part by part (PARTS="7.x-all debug": only these
 
 robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b": only these)
 	$(Q)selftests/deps
-	$(Q)PARTS="$(PARTS)" selftests/lab/robustness/run
+	$(Q)PARTS="$(PARTS)" lab/robustness/run
 
 demo:			## what the loss budget is good for, shown in a VM
 	$(Q)selftests/deps demo
-	$(Q)selftests/lab/demo/run
+	$(Q)lab/demo/run
 
 demo-torch:		## the same for a script of PyTorch that knows nothing of it
 	$(Q)selftests/deps demo
 	$(Q)selftests/deps torch
-	$(Q)selftests/lab/demo/run --torch
+	$(Q)lab/demo/run --torch
 
 bench:			## the figures of Documentation/results, in virtual and real time (BENCH="fanin rr": only these)
 	$(Q)selftests/deps
-	$(Q)BENCH="$(BENCH)" selftests/lab/bench/run
+	$(Q)BENCH="$(BENCH)" lab/bench/run
 
 experiments:		## those of the papers: Documentation/results/experiments.md (EXPERIMENTS="ltp bml": only these)
 	$(Q)selftests/deps
 	$(Q)selftests/deps pictures
-	$(Q)EXPERIMENTS="$(EXPERIMENTS)" selftests/lab/experiments/run
+	$(Q)EXPERIMENTS="$(EXPERIMENTS)" lab/experiments/run
 
 lint:			## checkpatch, sparse, kernel-doc, shellcheck
 	$(Q)selftests/lint
+
+wheel: $(filter tools/libdblp,$(tool_dirs))	## the Python package with libdblp, in one file for pip: build/wheel
+	$(Q)$(MAKE) --no-print-directory -C python wheel
 
 install: install-module install-tools	## module, tools, libdblp, manual pages, as make has built them (DESTDIR, PREFIX)
 
@@ -125,6 +136,19 @@ $(Q)plain=$$(ls $(modules)/*/updates/dblp.ko 2> /dev/null); \
 		$$plain $$dkms "'make uninstall' removes both; then install it in one way." >&2
 endef
 
+release:		## checks that this commit can be released, and makes its tag
+	$(Q)selftests/release
+
+deb:			## packages for Debian 12, built in a clean root, in build/deb (SUITE=trixie: for Debian 13)
+	$(Q)debian/build $(SUITE)
+
+rpm:			## packages in RPM's format, in build/rpm (none of them was installed on such a system)
+	$(Q)selftests/deps packages
+	$(Q)rpm/build
+
+series:			## patches that add AF_DBLP to the kernel in TREE, in build/series
+	$(Q)net/series "$(TREE)" build/series
+
 uninstall:		## remove what install and dkms-install have installed, in whatever version
 	$(if $(DKMS),$(Q)! type $(firstword $(DKMS)) > /dev/null 2>&1 || \
 		for version in $$($(dkms_versions)); do $(DKMS) remove dblp/$$version --all || exit 1; done)
@@ -144,8 +168,8 @@ uninstall:		## remove what install and dkms-install have installed, in whatever 
 clean:			## remove what was built here (not the cache of the VM)
 	$(Q)rm -rf build *.ko *.mod *.mod.c *.o .*.cmd .tmp_versions Module.symvers modules.order
 	$(Q)find net \( -name '*.o' -o -name '*.mod' -o -name '.*.cmd' -o -name '*.o.d' \) -delete
-	$(Q)for dir in $(tool_dirs) $(patsubst %/Makefile,%,$(wildcard selftests/Makefile \
-		selftests/unit/Makefile selftests/unit/cc/Makefile)); do $(MAKE) --no-print-directory -C $$dir clean; done
+	$(Q)for dir in $(tool_dirs) $(lab_dirs) $(patsubst %/Makefile,%,$(wildcard selftests/Makefile \
+		selftests/unit/Makefile lab/cc/Makefile)); do $(MAKE) --no-print-directory -C $$dir clean; done
 
 help:			## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16

@@ -13,6 +13,7 @@ import io
 import ipaddress
 import json
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -126,6 +127,9 @@ AUTH = {0: 'no', 1: 'yes', 3: 'both-keys', 7: 'old-key'}
 # Settings that a socket may have set itself, by option
 OWN = {1: 'budget', 2: 'budget_cap', 3: 'policy', 4: 'order', 6: 'fill', 19: 'phase'}
 
+# Memory of a socket, in the order of SK_MEMINFO_*
+MEMORY = ('rmem', 'rcvbuf', 'wmem', 'sndbuf', 'fwd_alloc', 'wmem_queued', 'optmem', 'backlog', 'drops')
+
 
 def as_ctl(obj, **rest):
     """An object of cli.py's as dblpctl has it: same names, same values."""
@@ -134,7 +138,10 @@ def as_ctl(obj, **rest):
            else str(value) if key in ('norm', 'previous', 'tag')
            else ','.join(n for bit, n in OWN.items() if value >> bit & 1) if key == 'own'
            else value for key, value in obj.items()}
-    return {**rest, **out}
+    if 'gso' in out:
+        out['gso'] = ('off', 'on')[out['gso']]
+    memory = bytes.fromhex(out.pop('meminfo', ''))
+    return {**rest, **out, **dict(zip(MEMORY, struct.unpack(f'={len(memory) // 4}I', memory)))}
 
 
 def as_ctl_capped(obj, **rest):
@@ -295,14 +302,14 @@ def params():
     """What new sockets begin with."""
     same(as_ctl_capped(do('param-get')), ctl('param', 'list'))
     do('param-set', congestion='lossy', budget_cap=5, user_timeout_ms=90000,
-       keepalive_ms=77)
+       keepalive_ms=77, gso=0)
     same(ctl('param', 'list'),
          {'congestion': 'lossy', 'budget_cap': 5, 'user_timeout_ms': 90000,
-          'keepalive_ms': 77})
+          'keepalive_ms': 77, 'gso': 'off'})
     same(do('param-get', initial=True)['congestion'], 'sqrt')
     same(do('cc-get', name='lossy'), {'name': 'lossy', 'default': 1})
     ctl('param', 'set', 'congestion', 'sqrt', 'cap', 'inherit', 'timeout', '30s',
-        'keepalive', '15s')
+        'keepalive', '15s', 'gso', 'on')
     same(do('param-get'), do('param-get', initial=True))
 
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/lab/bench/run and selftests/lab/experiments/run: existing files are neither removed nor
+# lab/bench/run and lab/experiments/run: existing files are neither removed nor
 # mixed with results, and missing measurements are reported.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
@@ -15,7 +15,7 @@ keeps()
 	local dir=$tmp/kept status
 
 	mkdir -p "$dir" && echo precious > "$dir/$2" || return
-	"$here/../lab/$1/run" --kernel 0 --out "$dir" > "$tmp/said" 2>&1
+	"$here/../../lab/$1/run" --kernel 0 --out "$dir" > "$tmp/said" 2>&1
 	status=$?
 	cat "$tmp/said"
 	[ "$status" -eq 2 ] && grep -q "is not empty" "$tmp/said" && [ "$(cat "$dir/$2")" = precious ] &&
@@ -28,7 +28,7 @@ refuses()
 	local name=$1 text=$2 status
 	shift 2
 
-	"$here/../lab/$name/run" --kernel 0 --out "$tmp/none" "$@" > "$tmp/said" 2>&1
+	"$here/../../lab/$name/run" --kernel 0 --out "$tmp/none" "$@" > "$tmp/said" 2>&1
 	status=$?
 	cat "$tmp/said"
 	[ "$status" -eq 2 ] && grep -q -e "$text" "$tmp/said" && [ ! -e "$tmp/none" ]
@@ -40,8 +40,8 @@ complains()
 	local name=$1 dir=$tmp/complains boot=$2 page=$3 status
 
 	mkdir -p "$dir/$boot-seed-1" && echo "it broke" > "$dir/$boot-seed-1/failed" || return
-	python3 "$here/../lab/$name/report.py" --kernel x --commit x --seeds 1 --notes "$here/../lab/$name/notes" \
-		--template "$here/../lab/$name/results.in" --out "$dir" "${boot%%-*}" > "$tmp/said"
+	python3 "$here/../../lab/$name/report.py" --kernel x --commit x --seeds 1 --notes "$here/../../lab/$name/notes" \
+		--template "$here/../../lab/$name/results.in" --out "$dir" "${boot%%-*}" > "$tmp/said"
 	status=$?
 	cat "$tmp/said"
 	[ "$status" -eq 1 ] && grep -q "$boot-seed-1: it broke" "$dir/$page.md" "$tmp/said" &&

@@ -5,8 +5,9 @@ socket, replies with the objects in dblpctl.recorded, and records requested chan
 
   dblpctl.py            run the tests: those of dblpctl.session, then those written here
   dblpctl.py --update   write the present output of dblpctl to dblpctl.session, for review
-  dblpctl.py --record   print the sockets, jobs and events of the loaded module:
-                        selftests/vm/run --ynl --add uapi -- dblpctl.py --record > dblpctl.recorded
+  dblpctl.py --record   print the sockets, jobs and events of the loaded module. With this program
+                        and uapi/linux in the folder add:
+                        selftests/vm/run --um --ynl --add add -- /add/dblpctl.py --record
 
 A line of dblpctl.session is one of
 
@@ -17,7 +18,7 @@ A line of dblpctl.session is one of
   > REQUEST             a change that the command above requested
   @ KEY VALUE           changes the kernel from here on, see Kernel.order()
 
-and all other lines are the output of the command.
+and all other lines are the output of the command, with a \ before # at the beginning.
 """
 
 import errno
@@ -25,7 +26,6 @@ import ipaddress
 import json
 import os
 import re
-import resource
 import select
 import shlex
 import socket
@@ -65,7 +65,7 @@ def set_of(command):
 
 
 # An object is a list of attributes, (name, text): 7, 7q of 64 bits, 7p a port, an
-# address, 'a string', yes for a flag, or a nested object in brackets
+# address, 'a string', yes for a flag, numbers (1,2), or a nested object in brackets
 
 def unpack(kind, data):
     """Parse attributes into pairs."""
@@ -82,6 +82,8 @@ def unpack(kind, data):
             text = f"'{value.rstrip(bytes(1)).decode()}'"
         elif name.endswith('_ADDR'):
             text = str(ipaddress.IPv6Address(value))
+        elif name == 'MEMINFO':
+            text = f"({','.join(map(str, struct.unpack(f'={len(value) // 4}I', value)))})"
         elif len(value) == 2:
             text = f'{int.from_bytes(value, "big")}p'
         else:
@@ -97,6 +99,8 @@ def pack(kind, pairs):
     for name, text in pairs:
         if text[0] == '[':
             value = pack('A_JOB_PHASE', [p.split('=') for p in text[1:-1].split(',')])
+        elif text[0] == '(':
+            value = struct.pack(f'={text.count(",") + 1}I', *map(int, text[1:-1].split(',')))
         elif text[0] == "'":
             value = text[1:-1].encode() + bytes(1)
         elif ':' in text:
@@ -378,7 +382,7 @@ def session_part(bench, lines):
             out = bench.run(*typed, stdin=stdin)
         prompt = line[0] + (str(bench.status) if bench.status else '')
         now += [f'{prompt} {words}', *(f'< {text}'.rstrip() for text in stdin.splitlines()),
-                *bench.without_chance(out).splitlines(),
+                *(re.sub(r'^(?=\\*# )', r'\\', text) for text in bench.without_chance(out).splitlines()),
                 *(f'> {change}' for change in bench.kernel.changes)]
         while at < len(lines) and not lines[at].startswith(('$', '%', '@')):
             at += 1
@@ -449,7 +453,7 @@ SETTINGS = '''
     job add 7 phase critical name resnet
     job add 8 clr on low 1% high 50% eta 0.25 hold 3 name sums
     job add 9 owner nobody
-    param set congestion lossy cap 2% timeout 90s keepalive 1.5s'''
+    param set congestion lossy cap 2% timeout 90s keepalive 1.5s gso off'''
 
 def record():
     """Print all scenes."""
@@ -469,9 +473,10 @@ def record():
     record_objects('fresh')
     ctl(SETTINGS)
     peer('listen', '::', '7000', 'say', 'ready', 'pause')
-    for address, port, words in (('127.0.0.1', '7002', ()), ('::1', '7001', (
+    # A message is left unread by the second one
+    for address, port, read, words in (('127.0.0.1', '7002', '3', ()), ('::1', '7001', '2', (
             'set', 'budget', '8000', 'set', 'cap', '500000', 'set', 'job', '7'))):
-        peer('set', 'cap', '1000000', 'listen', address, port, 'say', 'ready', 'accept', 'recv', '3',
+        peer('set', 'cap', '1000000', 'listen', address, port, 'say', 'ready', 'accept', 'recv', read,
              'pause')
         peer('socket', *words, 'connect', address, port, 'send', '3', '100000', 'say', 'ready', 'pause')
     peer('socket', 'set', 'job', '8', 'norm', '9007199254740993', 'say', 'ready', 'pause')
@@ -556,6 +561,29 @@ def counters_agree_in_text_in_json_and_in_the_help(bench):
     same(any(n == 0 for n in counters.values()) and len(counters) > 40, True, 'a zero')
 
 
+def metrics_of_prometheus(bench):
+    """They have the values of stats, each with help and type; the dashboard has no others."""
+    bench.kernel.objects['JOB_GET'] = [[('ID', '7'), ('NAME', r"'a\"b'"), ('STATS', '[PHASE=1,BYTES=5q]')]]
+    types, values = {}, {}
+    for line in bench.run('stats', '--prometheus').splitlines():
+        head = re.fullmatch(r'# (HELP|TYPE) (dblp_[a-z_]+) (.+)', line)
+        if head and head[1] == 'TYPE':
+            types[head[2]] = head[3]
+        elif not head:
+            name, labels, value = re.fullmatch(r'(dblp_[a-z_]+)\{((?:,?[a-z]+="(?:[^"\\]|\\.)*")*)\} (\d+)', line).groups()
+            same(name, list(types)[-1], 'the metric of a sample')
+            same(types[name], 'counter' if name.endswith('_total') else 'gauge', f'type of {name}')
+            values[name, labels] = int(value)
+    for name, value in bench.json('stats')[0].items():
+        same(values['dblp_' + re.sub('(?<!^)([A-Z])', r'_\1', name).lower() + '_total', ''], value, name)
+    same(values['dblp_job_bytes_total', r'job="7",name="a\\\"b",phase="1"'], 5)
+    same(values['dblp_build_info', f'version="{bench.version}"'], 1)
+    for file in ('grafana-dashboard.json',):
+        with open(os.path.join(top, 'Documentation/examples', file), encoding='utf-8') as file:
+            queries = str(json.load(file))
+        same(set(re.findall(r'\bdblp_[a-z_]+', queries)) - set(types), set(), 'unknown metrics in the dashboard')
+
+
 def a_batch_with_an_invalid_line_runs_no_command(bench):
     """It prints nothing and sends no request."""
     asked = []
@@ -597,6 +625,8 @@ def save_keeps_the_contents_of_the_file_if_it_fails(bench):
             return file.read()
 
     def small():
+        # VMs in which this records lack them
+        import resource
         import signal
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16))
@@ -651,6 +681,8 @@ def a_list_of_100000_jobs_takes_linear_time(bench):
     bench.kernel.dump = lambda asked, seq: plain(asked, seq) if asked != 'JOB_GET' else [
         *(one[:8] + struct.pack('=I', seq) + one[12:] for one in jobs[:count]),
         message(3, NLM_F_MULTI, seq, bytes(4))]
+
+    import resource
 
     def used():
         # The sum is exact, how it is divided is sampled
@@ -894,6 +926,14 @@ def findings_of_the_doctor(bench):
     finds({**loaded, installed + '/dblp.ko': '9.1'}, 'installed', 'bad', '9.1, but', reload)
     finds({**loaded, installed + '/dblp.ko': '', installed + '/dkms/dblp.ko': ''}, 'installed', 'bad')
     finds(loaded, 'installed', 'note', 'dblp is not installed for this kernel')
+    for release, gso, result in (('6.12.95+deb12-amd64', 1, 'ok'), ('7.0.0-14-generic', 1, 'note'), ('7.0', 1, 'note'),
+                                 ('7.1.4-200.fc44', 1, 'note'), ('7.1.4', 0, 'ok'), ('7.1.5', 1, 'ok'), ('7.2-rc1', 1, 'ok')):
+        bench.kernel.objects['PARAM_GET'] = [[('GSO', str(gso))]]
+        finds({**loaded, '/proc/sys/kernel/osrelease': release + '\n'}, 'kernel', result, release,
+              'sudo dblpctl param set gso off' if result == 'note' else '')
+    bench.kernel.objects['PARAM_GET'] = [[('CONGESTION', "'sqrt'")]]
+    finds({**loaded, '/proc/sys/kernel/osrelease': '7.1.0\n'}, 'kernel', 'note')
+    finds(loaded, 'kernel', '')
     for name, least, verdict in (('netdev_max_backlog', 1000, 'bad'), ('rmem_max', 4 << 20, 'note'),
                                  ('wmem_max', 4 << 20, 'note')):
         finds({**loaded, core + name: f'{least}\n'}, name, 'ok', str(least), '')
@@ -903,7 +943,7 @@ def findings_of_the_doctor(bench):
 
 
 TESTS = (types_in_json_are_those_of_the_manual_page, pretty_json_is_the_same_json,
-         list_and_show_agree, counters_agree_in_text_in_json_and_in_the_help,
+         list_and_show_agree, counters_agree_in_text_in_json_and_in_the_help, metrics_of_prometheus,
          a_batch_with_an_invalid_line_runs_no_command, a_truncated_saved_state_changes_nothing,
          save_keeps_the_contents_of_the_file_if_it_fails, full_disk, help_at_each_level,
          the_session_has_all_that_completion_knows, a_list_that_changes_is_read_ten_times,

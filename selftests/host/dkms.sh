@@ -14,7 +14,7 @@ here=$(dirname "$(readlink -f "$0")")
 mkdir "$tree/net" && "$here/../vm/dkms" --prepare 6.1 "$root" || exit
 mv "$root/dkms" "$tmp/dkms"
 cp -r "$top"/{Makefile,Kbuild,version,dkms.conf,uapi} "$tree"
-sed -i -e '/^dblp-y/d' -e '/^ccflags/d' -e '/^CFLAGS_net/d' "$tree/Kbuild"
+sed -i -e 's/^include.*/obj-m := dblp.o/' -e '/^dblp-y/d' -e '/^ccflags/d' -e '/^CFLAGS_net/d' "$tree/Kbuild"
 # shellcheck disable=SC2016 # expanded by make
 printf 'dblp-y := net/main.o\nCFLAGS_net/main.o := -DDBLP_BUILD=\\"$(DBLP_BUILD)\\"\n' >> "$tree/Kbuild"
 
@@ -38,7 +38,9 @@ sources()
 # by_dkms COMMIT DESCRIPTION: install this version; no other one remains
 by_dkms()
 {
-	local ko version=0.1.0-g$1
+	local ko version
+
+	version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$tree/dkms.conf")-g$1
 
 	sources "$@" || return
 	to_root dkms-install || return
@@ -64,5 +66,25 @@ neither()
 	to_root uninstall && find "$root" -path '*dblp*' && [ -z "$(find "$root" -type f)" ]
 }
 try "uninstall: both ways" neither
+
+# The kernel's make is replaced by one that prints what it is given
+compilers()
+{
+	local kernel_source_dir=$tmp/clang dkms_tree=$tmp kind MAKE=()
+
+	# shellcheck disable=SC2016 # expanded by make
+	mkdir -p "$tmp/clang/include/config" && printf 'modules:\n\t@echo "LLVM=$(LLVM)"\n' > "$tmp/clang/Makefile" || return
+	for kind in GCC CLANG; do
+		echo "CONFIG_CC_IS_$kind=y" > "$tmp/clang/$1"
+		# shellcheck source=dkms.conf
+		. "$top/dkms.conf" && eval "${MAKE[0]}" &&
+			make -s -C "$top" module KERNELDIR="$tmp/clang" || return
+	done > "$tmp/said"
+	grep LLVM= "$tmp/said"
+	rm "$tmp/clang/$1"
+	diff <(grep LLVM= "$tmp/said") <(printf 'LLVM=%s\n' '' '' 1 1)
+}
+try "DKMS and make pass LLVM=1 for a kernel built by clang" compilers .config
+try "... also if its headers have no .config" compilers include/config/auto.conf
 
 done_testing

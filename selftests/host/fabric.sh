@@ -46,7 +46,7 @@ try "updates are applied with policy fifo, too" all_applied --policy fifo
 late()
 {
 	members 100 --delay-bound 5 && endless 1 && wait_until 30 has_lines log1 1 &&
-		endless 0 --pause-ms 200 --pause-every 1 &&
+		endless 0 --pause 200ms --pause-every 1 &&
 		wait_until 30 grep -q '^update .* 1 1$' "$tmp/log0" && finish && all_end 1 worker0 worker1 &&
 		says worker0 "the scheduler was ended" || return
 	[ "$(counter scheduler dropped)" -gt 0 ] && [ "$(counter scheduler failed)" -eq 0 ] &&
@@ -99,7 +99,7 @@ bad_input()
 		refused 1 "has joined already" dblp-fabric replica --scheduler "$at" --count "$count" --eta 1 --transport tcp &&
 		refused 2 "is not an address and a port" dblp-fabric join --scheduler host --count 5 &&
 		refused 2 "one of ordered, fifo" dblp-fabric schedule --listen "$at" --workers 1 --count 5 --policy lifo &&
-		refused 2 "--eta takes a number" dblp-fabric serve --scheduler "$at" --count 5 --eta nan &&
+		refused 2 "--eta: 'nan' is not a number" dblp-fabric serve --scheduler "$at" --count 5 --eta nan &&
 		refused 2 "needs --listen" dblp-fabric schedule --workers 1 --count 5 || return
 	head -c 96 /dev/zero | timeout 20 socat - "TCP:$at" > "$tmp/stranger"
 	[ "$(stat -c %s "$tmp/stranger")" -eq 96 ] || return

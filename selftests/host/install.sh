@@ -10,6 +10,7 @@ here=$(dirname "$(readlink -f "$0")")
 . "$here/../lib/lib.sh"
 # shellcheck source=selftests/lib/make.sh
 . "$here/../lib/make.sh"
+version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf")
 
 # Sources in which make was run
 make_tree()
@@ -38,15 +39,13 @@ installs()
 {
 	touch "$tmp/stamp" && to_root install && files | diag && files | diff - <(LC_ALL=C sort <<-END
 		./lib/modules/$release/updates/dblp.ko
-		./usr/bin/dblp-fabric
 		./usr/bin/dblp-perf
 		./usr/bin/dblp-run
-		./usr/bin/dblp-train
 		./usr/bin/dblpctl
 		./usr/include/libdblp.h
-		./usr/include/libdblp/collective.h
 		./usr/include/libdblp/comm.h
-		./usr/include/libdblp/fabric.h
+		./usr/include/libdblp/plan.h
+		./usr/include/libdblp/tune.h
 		./usr/include/linux/dblp.h
 		./usr/include/linux/dblp_netlink.h
 		./usr/lib/libdblp.a
@@ -55,31 +54,48 @@ installs()
 		./usr/lib/libdblp.so.0.1.0
 		./usr/lib/libnccl-net-dblp.so
 		./usr/lib/pkgconfig/libdblp.pc
+		./usr/lib/python3/dist-packages/dblp-$version.dist-info/METADATA
+		./usr/lib/python3/dist-packages/dblp-$version.dist-info/entry_points.txt
 		./usr/lib/python3/dist-packages/dblp/__init__.py
 		./usr/lib/python3/dist-packages/dblp/_c.py
+		./usr/lib/python3/dist-packages/dblp/accelerator.py
+		./usr/lib/python3/dist-packages/dblp/averager.py
+		./usr/lib/python3/dist-packages/dblp/backend.py
+		./usr/lib/python3/dist-packages/dblp/collectives.py
 		./usr/lib/python3/dist-packages/dblp/comm.py
 		./usr/lib/python3/dist-packages/dblp/enums.py
+		./usr/lib/python3/dist-packages/dblp/fsdp.py
+		./usr/lib/python3/dist-packages/dblp/groups.py
 		./usr/lib/python3/dist-packages/dblp/guard.py
 		./usr/lib/python3/dist-packages/dblp/job.py
 		./usr/lib/python3/dist-packages/dblp/lanes.py
+		./usr/lib/python3/dist-packages/dblp/meeting.py
 		./usr/lib/python3/dist-packages/dblp/op.py
+		./usr/lib/python3/dist-packages/dblp/options.py
 		./usr/lib/python3/dist-packages/dblp/outer.py
 		./usr/lib/python3/dist-packages/dblp/output.py
 		./usr/lib/python3/dist-packages/dblp/progress.py
 		./usr/lib/python3/dist-packages/dblp/py.typed
 		./usr/lib/python3/dist-packages/dblp/ranks.py
+		./usr/lib/python3/dist-packages/dblp/residuals.py
 		./usr/lib/python3/dist-packages/dblp/run.py
+		./usr/lib/python3/dist-packages/dblp/site/dblp-$version.dist-info/METADATA
+		./usr/lib/python3/dist-packages/dblp/site/dblp-$version.dist-info/entry_points.txt
 		./usr/lib/python3/dist-packages/dblp/site/sitecustomize.py
+		./usr/lib/python3/dist-packages/dblp/staging.py
+		./usr/lib/python3/dist-packages/dblp/starting.py
+		./usr/lib/python3/dist-packages/dblp/tensors.py
 		./usr/lib/python3/dist-packages/dblp/torch.py
+		./usr/lib/python3/dist-packages/dblp/tune.py
 		./usr/lib/python3/dist-packages/dblp/units.py
+		./usr/lib/python3/dist-packages/dblp/work.py
+		./usr/lib/python3/dist-packages/dblp_autoload.py
 		./usr/share/bash-completion/completions/dblpctl
-		./usr/share/man/man1/dblp-fabric.1
 		./usr/share/man/man1/dblp-perf.1
 		./usr/share/man/man1/dblp-run.1
-		./usr/share/man/man1/dblp-train.1
 		./usr/share/man/man3/dblp_comm.3
-		./usr/share/man/man3/dblp_fabric.3
 		./usr/share/man/man3/dblp_plan.3
+		./usr/share/man/man3/dblp_tune.3
 		./usr/share/man/man3/libdblp.3
 		./usr/share/man/man7/dblp.7
 		./usr/share/man/man8/dblpctl.8
@@ -169,6 +185,39 @@ pip_installs()
 }
 try "pip installs the package and a dblp-run of its own" pip_installs
 
+# Both ranks use the libraries of the wheel
+in_venv()
+{
+	cat <<-'END'
+		import array, dblp, importlib.metadata, os, sys
+		backend, = importlib.metadata.entry_points(group="torch.backends")
+		vector = array.array("f", [1.0] * 1000)
+		with dblp.Comm() as comm:
+		    comm.allreduce(vector).wait()
+		maps = open("/proc/self/maps").read().split()
+		used = {file for file in maps if "libdblp" in file or "libmnl" in file}
+		folder = os.path.join(sys.prefix, "lib", "python%d.%d" % sys.version_info[:2], "site-packages/dblp")
+		print(sum(vector), used == {folder + "/libdblp.so.0", folder + "/libmnl.so.0"}, backend.load().__module__)
+	END
+}
+wheel()
+{
+	local file name own
+
+	make -s -C "$tree" wheel 2>&1 | diag
+	# That of a commit sorts before its release
+	own=$("$tree/version") && own=${own/-g/.dev0+g}
+	file=$(echo "$tree"/build/wheel/*) &&
+		[[ ${file##*/} == "dblp-$own-py3-none-manylinux_2_"+([0-9])"_$(uname -m).whl" ]] || return
+	(cd / && /usr/bin/python3 -m venv --without-pip "$tmp/venv" &&
+		/usr/bin/python3 -m pip --python "$tmp/venv/bin/python" install -q --no-index --no-deps \
+			--no-cache-dir "$file") 2>&1 | diag
+	in_venv > "$tmp/in_venv.py" && cd / && env -i PATH="$tmp/venv/bin" dblp-run -n 2 --transport tcp --require \
+		"$tmp/in_venv.py" > "$tmp/ranks" && cd "$OLDPWD" && diag < "$tmp/ranks" &&
+		LC_ALL=C sort "$tmp/ranks" | diff - <(printf '[%d] 2000.0 True dblp_autoload\n' 0 1)
+}
+try "a wheel is all that a fresh environment needs" wheel
+
 # without FILE: make install fails if FILE is not built, and installs no other file instead
 without()
 {
@@ -178,8 +227,7 @@ without()
 not_built()
 {
 	without dblp.ko && without tools/dblpctl/dblpctl && without tools/libdblp/libdblp.a && without tools/libdblp/libdblp.so.0.1.0 &&
-		without tools/dblp-perf/dblp-perf && without tools/train/dblp-train &&
-		without tools/fabric/dblp-fabric && without tools/nccl/libnccl-net-dblp.so
+		without tools/dblp-perf/dblp-perf && without tools/nccl/libnccl-net-dblp.so
 }
 try "install: missing files are not built as root" not_built
 
@@ -213,14 +261,15 @@ versions()
 	local commit first changed
 
 	mkdir "$tmp/git" && cp -r "$top"/{version,dkms.conf,Kbuild,uapi} "$tmp/git" && mkdir "$tmp/git/net" &&
-		echo a > "$tmp/git/net/main.c" && [ "$(describe)" = 0.1.0 ] && cd "$tmp/git" && git init -q && git add . &&
+		echo a > "$tmp/git/net/main.c" && [ "$(describe)" = "$version" ] && cd "$tmp/git" && git init -q && git add . &&
 		git -c user.name=x -c user.email=x@x commit -q -m x && commit=$(git rev-parse --short=10 HEAD) || return
-	[ "$(describe)" = "0.1.0-g$commit" ] && echo change >> net/main.c && first=$(describe) &&
-		[[ $first == 0.1.0-g$commit.* ]] && echo more >> net/main.c && changed=$(describe) && [ "$changed" != "$first" ] &&
+	[ "$(describe)" = "$version-g$commit" ] && echo change >> net/main.c && first=$(describe) &&
+		[[ $first == $version-g$commit.* ]] && echo more >> net/main.c && changed=$(describe) && [ "$changed" != "$first" ] &&
 		echo new > net/new.c && [ "$(describe)" != "$changed" ] && git add . && git stash -q &&
-		echo x > README && [ "$(describe)" = "0.1.0-g$commit" ] || return
+		echo x > README && [ "$(describe)" = "$version-g$commit" ] && git tag "v$version" && [ "$(describe)" = "$version" ] &&
+		echo change >> net/main.c && [[ $(describe) == $version-g$commit.* ]] && git checkout -q net && git tag -d "v$version" || return
 	# root reads the checkout of another user
-	[ "$(id -u)" -ne 0 ] || { chown -R 65534 "$tmp/git" && [ "$(describe)" = "0.1.0-g$commit" ]; }
+	[ "$(id -u)" -ne 0 ] || { chown -R 65534 "$tmp/git" && [ "$(describe)" = "$version-g$commit" ]; }
 }
 try "the version differs for each commit and change, for any user" versions
 

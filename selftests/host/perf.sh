@@ -18,7 +18,7 @@ holds()
 
 run()
 {
-	dblp-perf "$@" --proto tcp --timeout 50 -j > "$tmp/json"
+	dblp-perf "$@" --proto tcp --timeout 50s -j > "$tmp/json"
 }
 
 # mode FILTER ARGUMENT...: run a mode; FILTER is true for its only object, whose start time
@@ -97,7 +97,7 @@ paused()
 {
 	local start=${EPOCHREALTIME/./}
 
-	sums '.gap_ms == 100 and .ns.n == 2' --gap 100 -s 4000 -n 2 -w 1 || return
+	sums '.gap_ms == 100 and .ns.n == 2' --gap 100ms -s 4000 -n 2 -w 1 || return
 	[ $((${EPOCHREALTIME/./} - start)) -ge 200000 ]
 }
 try "a gap between rounds" paused
@@ -206,6 +206,11 @@ refused()
 	try "refused: $text $*" ends_with 2 "$text" dblp-perf "$@"
 }
 
+# --other is for mode share
+try "budgets are shares with a unit" texts_as_listed share dblp-perf rr --other tcp --budget
+try "limits are times with a unit" texts_as_listed time dblp-perf rr --other tcp --timeout
+try "sizes are bytes, also with a unit" dblp-perf bulk --proto tcp -a "$here" -s 64KiB --buffer 1MB -n 2
+refused "--size: '64K' is not a size" bulk -s 64K
 refused "there is no mode 'nonsense'" nonsense
 refused "--hook is for" rr --hook true
 refused "tcp has no --budget" rr --proto tcp --budget 1%
@@ -230,7 +235,7 @@ refused "--message takes a multiple of 8" collective --spawn 2 --message 100
 refused "--carry needs a --budget" collective --spawn 2 --carry
 refused "--cluster needs a --density" collective --spawn 2 --cluster 2
 refused "--sparse takes a power of two" collective --spawn 2 --sparse=24
-refused "--density takes a share such as" collective --spawn 2 --density 5
+refused "--density: '5' has no unit" collective --spawn 2 --density 5
 refused "--vectors: none: No such file" collective --spawn 2 --vectors none
 refused "--vectors needs one --size" collective --spawn 2 --vectors "$tmp/vectors" --dtype int32
 refused "loses nothing" collective --spawn 2 --op allgather --budget 1%

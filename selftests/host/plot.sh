@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/lab/demo: plot plots all existing logs, and reports errors; report.py.
+# lab/demo: plot plots all existing logs, and reports errors; report.py.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=selftests/lib/lib.sh
 . "$here/../lib/lib.sh"
-plot=$here/../lab/demo/plot
+plot=$here/../../lab/demo/plot
 
 # log FILE NAME: write the log of a run of 20 rounds, two of them with a burst
 log()
@@ -73,35 +73,38 @@ cannot()
 }
 try "without gnuplot, logs or a directory the reason is printed, and no plot written" cannot
 
-# ranks RUN MS REPLICA...: write the output of four ranks in ten rounds of MS, one of which takes ten
-# times as long. Rank 1 begins its rounds earlier than the others.
+# ranks RUN MS REPLICA...: add the output of four ranks in ten rounds of MS, one of which takes ten
+# times as long, of training $seed. Rank 1 begins its rounds earlier than the others.
 ranks()
 {
-	local run=$1 ms=$2 rank i took
+	local run=$1 ms=$2 rank i took seed=${seed:-1}
 
 	shift 2
 	for ((rank = 0; rank < 4; rank++)); do
 		for ((i = 1; i <= 10; i++)); do
 			took=$((i == 10 ? 10 * ms : ms))
-			echo "[$rank] seed 1 round $i of 10: backward $((rank == 1 ? 3 * took : took)).500 ms until ${i}0000.5, loss 1.5"
+			echo "[$rank] seed $seed round $i of 10: backward $((rank == 1 ? 3 * took : took)).500 ms until ${i}0000.5, loss 1.5"
 		done
-		echo "[$rank] seed 1 end: rank $rank of 4, 9 parameters, accuracy 0.5000, replica $((rank == 3 ? $2 : $1))"
-	done > "$tmp/report/$run.log"
+		echo "[$rank] seed $seed end: rank $rank of 4, 9 parameters, accuracy 0.5000, replica $((rank == 3 ? $2 : $1))"
+	done >> "$tmp/report/$run.log"
 }
 
 # Quantiles are those of the slowest rank, and faults are reported
 report()
 {
-	mkdir "$tmp/report" && ranks gloo-bbr 400 1 1 && ranks tcp-bbr 100 1 2 && ranks dblp 80 1 1 || return
+	mkdir "$tmp/report" && ranks gloo-bbr 500 1 1 && ranks tcp-bbr 100 1 2 && ranks dblp 80 1 1 &&
+		ranks fsdp 400 1 1 && seed=2 ranks fsdp 120 1 1 && seed=3 ranks fsdp 100 1 1 || return
 	for ((rank = 0; rank < 3; rank++)); do
 		echo "[$((rank == 2 ? 3 : rank))] rank $((rank ? 2 : 1)) has failed: Connection reset by peer"
 	done >> "$tmp/report/dblp.log"
-	/usr/bin/python3 "$here/../lab/demo/report.py" "$tmp/report" > "$tmp/said" || return
+	/usr/bin/python3 "$here/../../lab/demo/report.py" "$tmp/report" > "$tmp/said" || return
 	cat "$tmp/said"
-	grep -q -x 'Gloo, bbr  *5 %  *10  *400.5  *400.5  *4000.5  *0.500  *equal' "$tmp/said" &&
+	grep -q -x 'Gloo, bbr  *5 %  *10  *500.5  *500.5  *5000.5  *0.500  *equal' "$tmp/said" &&
 		grep -q -x 'dblp-run --transport tcp:bbr .* DIFFER' "$tmp/said" &&
-		grep -q '^p90 .* Gloo over bbr  *0.201  *<= 0.25  met' "$tmp/said" &&
-		grep -q '^p90 .* over tcp:bbr  *0.801  *<= 0.67  MISSED' "$tmp/said" &&
+		grep -q '^p90 .* Gloo over bbr  *0.1608  *<= 0.2  met' "$tmp/said" &&
+		grep -q -x 'FSDP2, dblp, nothing lost  *5 %  *10  *120.5  *120.5  *1200.5  *0.500  *equal' "$tmp/said" &&
+		grep -q '^p90 .* FSDP2 .*  *0.2509  *<= 0.4  met .*dblp ms 100.5, Gloo ms 400.5$' "$tmp/said" &&
+		grep -q '^p90 .* over tcp:bbr  *0.801  *<= 0.4  MISSED' "$tmp/said" &&
 		grep -q '^trainings .* differ  *1  *<= 0  MISSED' "$tmp/said" &&
 		grep -q '^ranks that name .*  *2  *>= 3  MISSED' "$tmp/said" &&
 		jq -e 'map(select(.value and (.met | not)).name) == ["p90-tcp-bbr", "replicas", "killed"]' "$tmp/report/rows.json" &&

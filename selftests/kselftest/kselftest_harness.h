@@ -68,7 +68,9 @@
 
 #include "kselftest.h"
 
+#ifndef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
+#endif
 
 /* Utilities exposed to the test definitions */
 #ifndef TH_LOG_STREAM

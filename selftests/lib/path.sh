@@ -10,17 +10,22 @@
 
 # cable NS1 DEVICE1 NS2 DEVICE2 N: connect two namespaces, with addresses 10.N.0.1 and
 # fd0N::1, 10.N.0.2 and fd0N::2. Offloads are off, because with them packets of any size pass.
+# Neighbours are permanent, because a queue that drops answers to ARP and neighbour solicitations
+# would block the way back for a second.
 cable()
 {
-	local ns dev end
+	local mac=02:00:00:00:0$5:0 ns dev end
 
-	ip link add "$2" netns "$1" type veth peer name "$4" netns "$3" || exit 1
+	ip link add "$2" address "${mac}1" netns "$1" type veth \
+		peer name "$4" address "${mac}2" netns "$3" || exit 1
 	for end in 1 2; do
 		ns=$1 dev=$2
 		ip -n "$ns" -batch - <<-END || exit 1
 			link set $dev up
 			addr add 10.$5.0.$end/24 dev $dev
 			addr add fd0$5::$end/64 dev $dev nodad
+			neigh add 10.$5.0.$((3 - end)) lladdr $mac$((3 - end)) dev $dev
+			neigh add fd0$5::$((3 - end)) lladdr $mac$((3 - end)) dev $dev
 		END
 		one_by_one "$ns" "$dev" || exit 1
 		set -- "$3" "$4" "$3" "$4" "$5"
@@ -92,11 +97,6 @@ is()
 segment()
 {
 	echo $((($2 - ($1 == 4 ? 20 : 40) - 8 - 32) / 8 * 8))
-}
-
-seg_size_is()
-{
-	[ "$(info seg_size)" = "$1" ]
 }
 
 # signal NAME: let a process continue that awaits $tmp/NAME

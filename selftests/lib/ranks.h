@@ -85,6 +85,14 @@ struct rank {
 static struct rank rank[RANKS_MAX];
 static const char *transport = "tcp";
 
+static inline u64 strangers_of(const struct rank *r)
+{
+	struct dblp_comm_stats stats;
+
+	dblp_comm_stats(r->comm, &stats, sizeof(stats));
+	return stats.strangers;
+}
+
 static inline void *rank_main(void *arg)
 {
 	struct rank *r = arg;

@@ -62,8 +62,8 @@
 
 /* Timeout for which tests wait, ms */
 #define SHORT_MS	100
-/* ms that a timeout may be early: on a busy host the kernel makes up ticks at once */
-#define EARLY_MS	40
+/* ms that a timeout may be early by tick_ms(): a tick, and rounding */
+#define EARLY_MS	11
 
 /* A socket with default options, which receives no missing bytes */
 static inline int plain_socket(void)

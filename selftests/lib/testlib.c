@@ -36,12 +36,22 @@ void die(const char *fmt, ...)
 	_exit(1);
 }
 
-uint64_t now_ms(void)
+static uint64_t clock_ms(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
+}
+
+uint64_t now_ms(void)
+{
+	return clock_ms(CLOCK_MONOTONIC);
+}
+
+uint64_t tick_ms(void)
+{
+	return clock_ms(CLOCK_MONOTONIC_COARSE);
 }
 
 void one_cpu(void)

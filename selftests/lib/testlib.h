@@ -22,6 +22,14 @@ void skip_all(const char *why) __attribute__((noreturn));
 
 uint64_t now_ms(void);
 
+/**
+ * tick_ms() - time of the last tick, ms
+ *
+ * Timeouts of system calls are in ticks. On a busy host ticks are late, and made up at once: by
+ * now_ms() such a timeout is early.
+ */
+uint64_t tick_ms(void);
+
 /** netns_new() - move the thread to a new network namespace with lo up */
 void netns_new(void);
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Lanes through a switch as in Documentation/training.rst: the most important data is sent first,
-# and the least important is lost first.
+# and the least important is lost first. Ranks without a switch, on one host.
 
 # shellcheck disable=SC2016,SC2317 # jq has its own $; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -37,7 +37,7 @@ holds()
 }
 
 # Lanes: the first fifth, the largest of the other elements, and the rest
-three=(--lane "share=20%,tos=40,budget=0" --lane "share=80%,tos=48,large=30%,rest=2,budget=0"
+three=(--lane "share=20%,tos=40,budget=0%" --lane "share=80%,tos=48,large=30%,rest=2,budget=0%"
 	--lane "tos=48,not-ect,budget=20%,policy=early")
 
 # Lanes have a fifth of the elements, and 30 % and 70 % of the others
@@ -103,10 +103,25 @@ shared()
 	return "$good"
 }
 
+# Four ranks on one host: over AF_DBLP, an allreduce takes no longer than over TCP
+one_host()
+{
+	local proto
+
+	ip -n h0 link set lo up || return
+	for proto in tcp dblp; do
+		ip netns exec h0 dblp-perf collective --spawn 4 --proto "$proto" --size 40000000 --count 3 \
+			--warmup 1 -j || return
+	done | jq -s -c 'map({proto, ns: .ns.p50})' > "$tmp/json" || return
+	cat "$tmp/json"
+	jq -e '.[1].ns <= 1.05 * .[0].ns' "$tmp/json" > /dev/null
+}
+
 try "elements go by lanes" divided
 try "each DSCP has a queue of its own" by_band
 try_virtual "only the least important data is dropped" least_first
 try_virtual "ECT packets are marked, not dropped" marked_instead
 try_virtual "the first layers arrive first" first
 try_virtual "other traffic leaves half of the link" shared
+try_virtual "ranks on one host take no longer than over TCP" one_host
 done_testing

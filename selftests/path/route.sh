@@ -165,9 +165,15 @@ bound_client()
 	ip -n "$server" route replace 10.8.0.1 via 10.2.0.1 src 10.8.0.2 || return
 	ip -n "$server" route replace fd08::1 via fd02::1 src fd08::2 || return
 	sniff_to first "$client" eth0 && sniff_to second "$client" eth1 || return
+	rm -f "$tmp"/go*
 	before=(device eth1)
-	pair "$v" send 3 1000 pause || return
+	pair "$v" send 1 1000 await "$tmp/go" send 2 1000 pause || return
 	before=()
+	wait_until 10 settled 1 || return
+	# Routes that were looked up before are not valid any more
+	ip -n "$client" route replace 10.8.0.2 via 10.2.0.2 src 10.8.0.1 metric 200 || return
+	ip -n "$client" route replace fd08::2 via fd02::2 src fd08::1 metric 3000 || return
+	signal go
 	wait_until 10 settled 3 || return
 	sees 3 "$second_log" '$2 == "out" && $9 == "DATA"' || return
 	# shellcheck disable=SC2154 # sniff_to sets it

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Receive flow steering (RFS, the kernel's Documentation/networking/scaling.rst): packets are
-# processed on the CPU of the reading program, or where it has sent.
+# processed on the CPU of the reading program, where it has sent, or where it has accepted.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -46,11 +46,42 @@ goes_to()
 	[ $(($(steered) - before)) -ge 1 ]
 }
 
+# accepted 4|6: accept on processor 1 and read nothing; the client is on processor 0
+accepted()
+{
+	local before to
+
+	to=$(server_of "$1")
+	rm -f "$tmp/go"
+	spawn ip netns exec "$server" taskset 2 dblp-peer listen "$to" "$port" say listening accept \
+		say accepted pause
+	server_pid=$spawned
+	wait_until 10 output_has "$server_pid" listening || return
+	spawn ip netns exec "$client" taskset 1 dblp-peer connect "$to" "$port" await "$tmp/go" \
+		send 100 50000 pause
+	client_pid=$spawned
+	wait_until 10 output_has "$server_pid" accepted || return
+	before=$(steered) && signal go && wait_until 30 settled 100 || return
+	echo "$(($(steered) - before)) times"
+	[ $(($(steered) - before)) -ge 1 ]
+}
+
+# over: end both processes; settled looks at the client's only socket
+over()
+{
+	slay "$client_pid" "$server_pid"
+	wait_until 10 no_sockets "$client"
+}
+
 echo 4096 > /proc/sys/net/core/rps_sock_flow_entries || exit 1
 steer "$client" && steer "$server" || exit 1
 for v in 4 6; do
 	try "ipv$v: data is processed where its reader runs" goes_to server $v
+	over
 	try "ipv$v: ACKs are processed where data was sent" goes_to client $v
+	over
+	try "ipv$v: data is processed where its connection was accepted" accepted $v
+	over
 done
 
 done_testing

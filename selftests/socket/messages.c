@@ -117,7 +117,7 @@ TEST_F(conn, bad_control_messages)
 	const struct dblp_sndinfo bad[] = {
 		{ .flags = DBLP_SND_BUDGET, .budget = DBLP_PPM + 1 },
 		{ .flags = DBLP_SND_BUDGET, .budget = UINT32_MAX },
-		{ .flags = 1U << 5 },
+		{ .flags = DBLP_SND_PHASE << 1 },
 		{ .flags = 1U << 31 },
 		{ .flags = DBLP_SND_POLICY, .policy = 3 },
 		{ .phase = 1 },
@@ -128,7 +128,6 @@ TEST_F(conn, bad_control_messages)
 		{ .reserved = { 1 } },
 		{ .reserved = { 0, 0, 0, 0, 0, 1 } },
 		{ .reserved = { [sizeof(bad[0].reserved) - 1] = 1 } },
-		{ .flags = 1 << 3 },
 		{ .critical = 5 },
 	};
 	char control[128] __attribute__((aligned(8))), buf[16];
@@ -330,10 +329,10 @@ TEST_F(conn, nonblocking_receive_and_timeout)
 
 	EXPECT_ERR(EAGAIN, recv(self->server, buf, 16, MSG_DONTWAIT));
 	set_timeout(self->server, SO_RCVTIMEO, SHORT_MS);
-	start = now_ms();
+	start = tick_ms();
 	EXPECT_ERR(EAGAIN, recv(self->server, buf, 16, 0));
-	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
-	EXPECT_GE(50 * SHORT_MS, now_ms() - start);
+	EXPECT_LE(SHORT_MS - EARLY_MS, tick_ms() - start);
+	EXPECT_GE(50 * SHORT_MS, tick_ms() - start);
 }
 
 /* Unread messages fill the receive buffer, then the send buffer */
@@ -388,11 +387,11 @@ static void overfill(struct __test_metadata *_metadata,
 	n = fill_up(client, buf, size);
 	EXPECT_LT(0, n);
 	set_timeout(client, SO_SNDTIMEO, SHORT_MS);
-	start = now_ms();
+	start = tick_ms();
 	while (send(client, buf, size, 0) == size)
 		n++;
 	EXPECT_EQ(EAGAIN, errno);
-	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
+	EXPECT_LE(SHORT_MS - EARLY_MS, tick_ms() - start);
 	EXPECT_GE(40, n);
 	EXPECT_FALSE(poll_now(client) & POLLOUT);
 	EXPECT_LT(0, get_int_ioctl(client, SIOCOUTQ));
@@ -446,7 +445,7 @@ TEST_F(conn, queue_lengths)
 	EXPECT_EQ(0, get_int_ioctl(self->listener, SIOCINQ));
 	EXPECT_ERR(EFAULT, ioctl(self->server, SIOCINQ, (void *)8));
 	EXPECT_ERR(ENOTTY, ioctl(self->server, SIOCGIFHWADDR + 0x1000,
-				 &_metadata->step));
+				 self));
 }
 
 TEST_F(conn, poll_states)
@@ -733,6 +732,20 @@ TEST_F(conn, a_short_control_buffer)
 	optlen = sizeof(*map) - 1;
 	EXPECT_ERR(EINVAL, getsockopt(self->server, SOL_DBLP, DBLP_LOSSMAP,
 				      map, &optlen));
+	EXPECT_LT(0, get_meminfo(self->server, SK_MEMINFO_RMEM_ALLOC));
+
+	/* No memory is held for the map of a complete message */
+	set_u32(self->client, DBLP_BUDGET, 0);
+	ASSERT_EQ(8, sndinfo_send(self->client, buf, 8, 0,
+				  &(struct dblp_sndinfo) { .tag = 77 }));
+	ASSERT_EQ(8, recv(self->server, buf, 8, 0));
+	EXPECT_EQ(0, get_meminfo(self->server, SK_MEMINFO_RMEM_ALLOC));
+	optlen = sizeof(*map);
+	ASSERT_EQ(0, getsockopt(self->server, SOL_DBLP, DBLP_LOSSMAP, map,
+				&optlen));
+	EXPECT_EQ(77, map->tag);
+	EXPECT_EQ(1, map->msg_id);
+	EXPECT_EQ(0, map->ranges);
 }
 
 TEST_HARNESS_MAIN

@@ -93,7 +93,7 @@ TEST(every_option)
 
 TEST(unknown_options)
 {
-	static const int unknown[] = { 0, -1, 16, 200, 1000 };
+	static const int unknown[] = { 0, -1, DBLP_SPRAY + 1, 200, 1000 };
 	static const int levels[] = {
 		SOL_IP, SOL_IPV6, IPPROTO_TCP, IPPROTO_UDP, SOL_DBLP + 1,
 	};

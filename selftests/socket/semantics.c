@@ -99,6 +99,30 @@ TEST_F(conn, keepalive_leaves_a_living_peer_alone)
 	EXPECT_EQ(asked, mib("KeepaliveSent"));
 }
 
+/* Each end answers a PING by FLOW while its own PING is in flight */
+TEST_F(conn, keepalives_that_cross_leave_an_idle_connection)
+{
+	const int ends[] = { self->client, self->server };
+	uint64_t sent;
+	int i;
+
+	netem("delay 5ms");
+	for (i = 0; i < 2; i++) {
+		set_u32(ends[i], DBLP_KEEPALIVE, 50);
+		set_int(ends[i], SO_KEEPALIVE, 1);
+	}
+	while (mib("KeepaliveSent") < 6)
+		sleep_ms(5);
+	for (i = 0; i < 2; i++)
+		set_int(ends[i], SO_KEEPALIVE, 0);
+	i = 0;
+	do {
+		sent = mib("PktSent");
+		sleep_ms(100);
+	} while (mib("PktSent") != sent && ++i < 50);
+	EXPECT_GT(50, i);
+}
+
 TEST_F(conn, keepalive_probes_only_idle_peers)
 {
 	char buf[8];

@@ -75,7 +75,7 @@ try "an IPv6 address is refused, and the socket is as before" refused
 
 perf()
 {
-	dblp-perf bulk --from "$client" --to "$server" --address "$1" -n 5 --proto "$2" --timeout 60
+	dblp-perf bulk --from "$client" --to "$server" --address "$1" -n 5 --proto "$2" --timeout 60s
 }
 for proto in dblp tcp; do
 	try "dblp-perf, $proto: IPv4" perf 10.9.0.2 "$proto"
@@ -92,7 +92,7 @@ try "dblpctl doctor: no IPv6" ends_with 1 "this kernel has no IPv6 (.*), which f
 
 ranks()
 {
-	dblp-perf collective --spawn 2 --rendezvous "$1" -s 10000 -n 3 -w 0 --timeout 60
+	dblp-perf collective --spawn 2 --rendezvous "$1" -s 10000 -n 3 -w 0 --timeout 60s
 }
 try "ranks meet by IPv4" ranks tcp://127.0.0.1:7100
 try "ranks: no IPv6" ends_with 4 "this kernel has no IPv6, which an address needs" ranks "tcp://[::1]:7100"

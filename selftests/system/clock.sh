@@ -22,9 +22,17 @@ END
 cat > "$tmp/backward" <<-'END'
 	date -s "@$(($(date +%s) - 100000))"
 END
+# An alarm that comes before the machine sleeps is a wakeup event, which ends the attempt. Otherwise a
+# busy machine, which takes longer, would sleep for ever
 cat > "$tmp/suspend" <<-'END'
 	before=$(cat /sys/power/suspend_stats/success)
-	rtcwake -m mem -s 2 && [ "$(cat /sys/power/suspend_stats/success)" -gt "$before" ]
+	for after in 3 10 30; do
+		events=$(cat /sys/power/wakeup_count)
+		rtcwake -m no -s "$after" && echo "$events" > /sys/power/wakeup_count && echo mem > /sys/power/state
+		rtcwake -m disable
+		[ "$(cat /sys/power/suspend_stats/success)" -gt "$before" ] && exit
+	done
+	exit 1
 END
 
 # Commands that undo the change of the clock, because this script has time limits

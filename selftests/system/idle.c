@@ -17,9 +17,9 @@
 #define N		10000
 /*
  * Maximum kernel memory of a connection, both ends together, in bytes, including two files
- * and UDP sockets.
+ * and a UDP socket.
  */
-#define LIMIT		16000
+#define LIMIT		12500
 #define TRACING		"/sys/kernel/tracing/"
 
 static int client[N], server[N];
@@ -112,16 +112,21 @@ static void allow_files(void)
 		die("setrlimit()");
 }
 
-/* Send a message in each direction */
+/* Send messages of one packet and of many in each direction */
 static void use(int a, int b)
 {
-	char buf[100] = { };
+	static const size_t sizes[] = { 100, 20000 };
+	static char buf[20000];
+	size_t i;
 
-	if (send(a, buf, sizeof(buf), 0) != sizeof(buf) ||
-	    recv(b, buf, sizeof(buf), 0) != sizeof(buf) ||
-	    send(b, buf, sizeof(buf), 0) != sizeof(buf) ||
-	    recv(a, buf, sizeof(buf), 0) != sizeof(buf))
-		die("a message did not arrive");
+	/* Zeroes would not be sent */
+	memset(buf, 1, sizeof(buf));
+	for (i = 0; i < 2; i++)
+		if (send(a, buf, sizes[i], 0) != (ssize_t)sizes[i] ||
+		    recv(b, buf, sizes[i], 0) != (ssize_t)sizes[i] ||
+		    send(b, buf, sizes[i], 0) != (ssize_t)sizes[i] ||
+		    recv(a, buf, sizes[i], 0) != (ssize_t)sizes[i])
+			die("a message did not arrive");
 }
 
 FIXTURE(idle) {
@@ -131,6 +136,7 @@ FIXTURE(idle) {
 FIXTURE_SETUP(idle)
 {
 	netns_new();
+	netns_set_mtu(1500);
 	allow_files();
 }
 

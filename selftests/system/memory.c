@@ -77,8 +77,7 @@ TEST_F(buffers, unread_messages_stay_within_so_rcvbuf)
 					    id));
 	}
 	EXPECT_TRUE(peer_sync(&self->peer));
-	/* Only the loss map for DBLP_LOSSMAP is left */
-	EXPECT_GE(1024, get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
+	EXPECT_EQ(0, get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
 	EXPECT_GT(4096, get_meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
 }
 
@@ -323,18 +322,26 @@ static bool shows(const struct packet *p, u32 *id)
 			     SCRIPTED_SEED, d.msg_id) == -1;
 }
 
-/* Read pending packets at the other end, and compare them with the sent bytes */
+/*
+ * Read packets at the other end, and compare them with the sent bytes. Those that another
+ * processor has sent may be late.
+ */
 static void read_all(struct __test_metadata *_metadata,
 		     FIXTURE_DATA(buffers) *self, u32 least)
 {
+	u64 end = now_ms() + WAIT_MS;
 	u32 n[2] = { }, bad = 0, id;
 	ssize_t ret;
 
 	for (;;) {
 		ret = recv(self->peer.udp, self->p.byte, sizeof(self->p.byte),
 			   MSG_DONTWAIT);
-		if (ret < 0)
+		if (ret < 0 && ((n[0] >= least && n[1]) || now_ms() > end))
 			break;
+		if (ret < 0) {
+			sleep_ms(1);
+			continue;
+		}
 		self->p.len = ret;
 		if ((self->p.byte[0] & 0xf) != DBLP_PKT_DATA)
 			continue;
@@ -757,6 +764,7 @@ TEST_F(cgroup, senders_of_a_full_cgroup_wait)
 	u32 acked = 0;
 	pid_t child;
 	int status;
+	u64 end;
 
 	accept_in_cgroup(self);
 	file_write(CGROUP "/memory.max", "12M");
@@ -771,6 +779,9 @@ TEST_F(cgroup, senders_of_a_full_cgroup_wait)
 		_exit(0);
 	}
 	file_write(CGROUPS "/cgroup.procs", "0");
+	end = now_ms() + WAIT_MS;
+	while (!number_in(CGROUP "/memory.events", "max ") && now_ms() < end)
+		sleep_ms(10);
 	while (!waitpid(child, &status, WNOHANG)) {
 		peer_expect(&self->peer, DBLP_PKT_DATA, 10);
 		peer_drain(&self->peer);

@@ -459,11 +459,11 @@ static void crowd_op(unsigned int *seed)
 		shutdown(fd, rand_r(seed) % 3);
 		break;
 	case 3:
-		try_u32(fd, 1 + rand_r(seed) % 23, rand_r(seed) % 8);
+		try_u32(fd, 1 + rand_r(seed) % DBLP_SPRAY, rand_r(seed) % 8);
 		break;
 	case 4:
 		len = sizeof(info);
-		getsockopt(fd, SOL_DBLP, 1 + rand_r(seed) % 23, &info, &len);
+		getsockopt(fd, SOL_DBLP, 1 + rand_r(seed) % DBLP_SPRAY, &info, &len);
 		break;
 	case 5:
 		getpeername(fd, (struct sockaddr *)&addr, &len);

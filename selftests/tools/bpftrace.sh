@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The one-liners for bpftrace of Documentation/dblp.rst: their output for real traffic agrees with
+# The one-liners for bpftrace of Documentation/admin.rst: their output for real traffic agrees with
 # the counters.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try

@@ -16,7 +16,7 @@ join "$client" "$server"
 # perf ARGUMENT...: measure from one namespace to the other
 perf()
 {
-	dblp-perf "$@" --from "$client" --to "$server" --address 10.9.0.2 --timeout 200
+	dblp-perf "$@" --from "$client" --to "$server" --address 10.9.0.2 --timeout 200s
 }
 
 # says FILTER ARGUMENT...: the output of a run is one JSON object, for which FILTER is true
@@ -50,7 +50,7 @@ idle()
 	local proto pids=()
 
 	for proto in dblp tcp sctp; do
-		spawn perf idle --proto "$proto" -c 20 -t 1 -j
+		spawn perf idle --proto "$proto" -c 20 -t 1s -j
 		pids+=("$spawned")
 	done
 	for proto in "${pids[@]}"; do
@@ -72,7 +72,7 @@ fi
 try "share" says ".proto == \"dblp\" and .other == \"tcp\" and .other_cc == \"cubic\" and
 	.connections == 4 and (.side_bytes | min) > 0 and
 	(.side_bytes | add) == .delivered_bytes and .sent_bytes > .delivered_bytes" \
-	share -c 2 -t 1 -w 0 -s 20000 --other-cc cubic --verify
+	share -c 2 -t 1s -w 0s -s 20000 --other-cc cubic --verify
 
 # Missing bytes are reported, and all bytes were sent.
 try "a budget" says ".budget_ppm == 20000 and .policy == \"eager\" and .missing_bytes > 0 and

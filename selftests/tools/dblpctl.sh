@@ -24,7 +24,7 @@ new_namespace()
 	jq -c . "$tmp/new"
 	jq -s -e '.[0] == [] and .[1] == [] and .[2] == {} and (.[3] | length > 40 and all(. == 0)) and
 		(.[4] | map([.id, .name, .budget]) == [[0, "reliable", 0], [1, "critical", 8000], [2, "tolerant", 408000]]) and
-		.[5] == {congestion: "sqrt", budget_cap: "inherit", user_timeout_ms: 30000, keepalive_ms: 15000} and
+		.[5] == {congestion: "sqrt", budget_cap: "inherit", user_timeout_ms: 30000, keepalive_ms: 15000, gso: "on"} and
 		.[6] == [{name: "sqrt", default: true}, {name: "lossy", default: false}] and .[7] == []' "$tmp/new"
 }
 try "a new namespace" new_namespace
@@ -104,6 +104,33 @@ try "what it sent is accounted for, and what its peer received" holds '($six | .
 	.msgs_sent_budget == .msgs_sent_early and .msgs_sent_deadline == 0) and ($peer6 | .msgs_received == 3 and
 	.bytes_received == 300000 and .bytes_missing <= 2400 and .pkts_received >= 200)'
 
+# One of three messages is read, a connection waits for accept(), and in placement mode a message
+# larger than the receive buffer begins to arrive
+queues()
+{
+	local pids=() pid
+
+	spawn ip netns exec "$b" dblp-peer listen 10.9.0.2 7004 say listening accept recv 1 pause && pids+=("$spawned")
+	spawn ip netns exec "$b" dblp-peer listen 10.9.0.2 7005 say listening pause && pids+=("$spawned")
+	spawn ip netns exec "$b" dblp-peer set placement 1 set rcvbuf 50000 listen 10.9.0.2 7006 say listening accept pause &&
+		pids+=("$spawned")
+	for pid in "${pids[@]}"; do
+		wait_until 10 output_has "$pid" listening || return
+	done
+	spawn ip netns exec "$a" dblp-peer connect 10.9.0.2 7004 send 3 40000 pause && pids+=("$spawned")
+	spawn ip netns exec "$a" dblp-peer connect 10.9.0.2 7005 pause && pids+=("$spawned")
+	spawn ip netns exec "$a" dblp-peer connect 10.9.0.2 7006 send 1 400000 pause && pids+=("$spawned")
+	wait_until 10 holds '($b | (one(.local_port == 7004) | is({recv_queue: 80000, send_queue: 0})) and
+			(one(.local_port == 7005 and .state == "listen") | is({recv_queue: 1, send_queue: 16})) and
+			(one(.local_port == 7006).recv_queue | . > 0 and . < 400000)) and
+		($a | (one(.peer_port == 7004) | is({recv_queue: 0, send_queue: 0})) and
+			(one(.peer_port == 7006).send_queue | . > 0 and . <= 400000))'
+	local status=$?
+	kill "${pids[@]}"
+	return "$status"
+}
+try "bytes that wait to be read and settled, and connections that wait" queues
+
 # As in dblp.rst: ss shows only the UDP socket of each port, without a process
 other_tools()
 {
@@ -148,6 +175,23 @@ settings()
 		is ctl "$a" -j job list '[]' && is json "$a" 'map(.id)' phase list '[0]'
 }
 try "settings of a live socket, of its phase and its job" settings
+
+# in_proc TEXT: sockets, memory pressure, slab and module in /proc/net/protocols of $d are TEXT
+in_proc()
+{
+	is in_ns "$d" awk '$1 == "DBLP" { print $3, $5, $7, $8 }' /proc/net/protocols "$1"
+}
+protocols()
+{
+	local d
+
+	new_ns d
+	in_proc '0 no yes dblp' || return
+	spawn ip netns exec "$d" dblp-peer listen ::1 7000 say listening pause
+	wait_until 10 output_has "$spawned" listening && in_proc '1 no yes dblp' && kill "$spawned" &&
+		wait_until 10 in_proc '0 no yes dblp'
+}
+try "/proc/net/protocols counts the sockets of the namespace" protocols
 
 # Existing sockets keep their settings
 params()

@@ -55,7 +55,7 @@ mended()
 healthy()
 {
 	finds 0 module ok && jq -e 'map({(.check): .result}) | add | .gro == "ok" and .["tx-udp-segmentation"] == "ok" and
-		.queue == "ok" and all(. != "bad")' "$tmp/found" && ctl "$a" doctor > "$tmp/table" || return
+		.queue == "ok" and .kernel == "ok" and all(. != "bad")' "$tmp/found" && ctl "$a" doctor > "$tmp/table" || return
 	diag < "$tmp/table"
 	head -n 1 "$tmp/table" | grep -q -x 'RESULT *CHECK *FOUND *FIX' &&
 		grep -q -x "ok *module *dblp and dblpctl are of version $version *" "$tmp/table"

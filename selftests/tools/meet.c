@@ -84,6 +84,7 @@ TEST(hosts_may_know_rank_0_by_different_addresses)
 					 7000 + 2 * k + t);
 				rank[i].attr.rendezvous = at[i];
 				rank[i].attr.secret = k % 2 ? SECRET : NULL;
+				rank[i].attr.authenticate = k == 3 && !t;
 			}
 			expect_sums(_metadata);
 		}
@@ -183,33 +184,50 @@ TEST(ranks_do_not_take_themselves_for_rank_0)
 	expect_good(_metadata, 4);
 }
 
-/* Connects to the port for data as a rank does, with and without the key */
+/*
+ * Connects to the port for data without and with the key. With authentication
+ * the first is refused; else its first message proves nothing, and rank 0 counts
+ * a stranger
+ */
 static void run_stranger(struct rank *r)
 {
+	const int authenticate = (int)r->attr.authenticate;
 	struct sockaddr_dblp to = r->comm->nic[0].addr;
-	int fd, i;
+	char hello[DBLP_HEAD_LEN] = "";
+	int fd;
 
 	r->good = true;
 	dblp_addr_parse("127.0.0.1", &to);
 	to.sdblp_port = r->comm->nic[0].addr.sdblp_port;
-	for (i = 0; i < 2; i++) {
-		fd = dblp_socket(&to, 0);
-		if (i && dblp_lock_data(r->comm, fd))
-			abort();
-		r->good &= dblp_connect(fd, &to, WAIT_MS) == (i ? 0 : -EKEYREJECTED);
-		close(fd);
+	fd = dblp_socket(&to, 0);
+	r->good &= dblp_connect(fd, &to, WAIT_MS) == (authenticate ? -EKEYREJECTED : 0);
+	if (!authenticate) {
+		r->good &= send(fd, hello, sizeof(hello), 0) == sizeof(hello);
+		while (!strangers_of(r))
+			usleep(1000);
 	}
+	close(fd);
+	fd = dblp_socket(&to, 0);
+	if (dblp_lock_data(r->comm, fd))
+		abort();
+	r->good &= dblp_connect(fd, &to, WAIT_MS) == 0;
+	close(fd);
 }
 
 TEST(secret_keeps_strangers_from_data)
 {
+	uint32_t i;
+
 	netns_new();
 	transport = "dblp";
-	prepare(1, next_epoch(), 10, run_stranger);
-	rank[0].attr.rendezvous = "tcp://127.0.0.1:7000";
-	rank[0].attr.secret = SECRET;
-	run_all(1);
-	expect_good(_metadata, 1);
+	for (i = 0; i < 2; i++) {
+		prepare(1, next_epoch(), 10, run_stranger);
+		rank[0].attr.rendezvous = "tcp://127.0.0.1:7000";
+		rank[0].attr.secret = SECRET;
+		rank[0].attr.authenticate = i;
+		run_all(1);
+		expect_good(_metadata, 1);
+	}
 }
 
 static char *why_of[4];
@@ -225,20 +243,31 @@ static void *open_only(void *arg)
 	return NULL;
 }
 
-TEST(an_address_that_others_cannot_reach_is_named_by_all)
+/* Open the communicator on all hosts, and expect the same error and reason of all ranks */
+static void expect_why(struct __test_metadata *_metadata, int err, const char *why)
 {
 	int i;
 
-	make_hosts(false);
-	prepare_on_hosts("tcp");
-	EACH_RANK(4, r->attr.devices = "lo", r->attr.rendezvous = "tcp://10.0.0.1:7000");
+	EACH_RANK(4, r->attr.rendezvous = "tcp://10.0.0.1:7000");
 	for (i = 0; i < 4; i++)
 		pthread_create(&rank[i].thread, NULL, open_only, &rank[i]);
 	for (i = 0; i < 4; i++) {
 		pthread_join(rank[i].thread, NULL);
-		EXPECT_EQ(-EADDRNOTAVAIL, rank[i].opened);
-		EXPECT_NE(NULL, strstr(why_of[i], "listens at 127.0.0.1:"));
+		EXPECT_EQ(err, rank[i].opened);
+		EXPECT_NE(NULL, strstr(why_of[i], why));
 	}
+}
+
+TEST(what_one_rank_has_otherwise_is_named_by_all)
+{
+	make_hosts(false);
+	prepare_on_hosts("tcp");
+	EACH_RANK(4, r->attr.devices = "lo");
+	expect_why(_metadata, -EADDRNOTAVAIL, "listens at 127.0.0.1:");
+	prepare_on_hosts("dblp");
+	EACH_RANK(4, r->attr.secret = SECRET);
+	rank[3].attr.authenticate = 1;
+	expect_why(_metadata, -EINVAL, "rank 3 has another authentication of data than rank 0");
 }
 
 TEST(rank_0_listens_at_one_address_if_it_is_asked_to)

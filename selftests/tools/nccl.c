@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The network plugin for NCCL, loaded and called as by NCCL, in both versions of the interface;
- * with host memory, without NCCL.
+ * The network plugin for NCCL: its messages, errors and devices.
  */
 #define _GNU_SOURCE
-#include "lib/sock.h"
+#include "lib/nccl.h"
 
-#include <dlfcn.h>
+#include <dirent.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <signal.h>
 #include <string.h>
@@ -16,194 +16,30 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../tools/nccl/abi.h"
 #include "kselftest_harness.h"
-
-#define PLUGIN		"$ORIGIN/../../tools/nccl/libnccl-net-dblp.so"
-#define TAG		0x11
-#define LIMIT_MS	(20 * SECONDS)
-#define MANY		(1 << 20)
-
-static const struct nccl_net_v8 *v8;
-static const struct nccl_net_v10 *v10;
-/* Log output of the plugin */
-static char said[1 << 16];
-
-static void logger(enum nccl_log_level level, unsigned long parts,
-		   const char *file, int line, const char *format, ...)
-{
-	size_t at = strlen(said);
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(said + at, sizeof(said) - at, format, ap);
-	va_end(ap);
-	at = strlen(said);
-	snprintf(said + at, sizeof(said) - at, "%s\n",
-		 level == NCCL_LOG_WARN ? " (warning)" : "");
-}
-
-static bool is_said(const char *text)
-{
-	if (!strstr(said, text))
-		fprintf(stderr, "# not said: %s\n# but: %s\n", text, said);
-	return strstr(said, text);
-}
-
-static void load(int version)
-{
-	void *lib = dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL);
-
-	if (!lib)
-		die("%s", dlerror());
-	if (version == 8)
-		v8 = dlsym(lib, "ncclNetPlugin_v8");
-	else
-		v10 = dlsym(lib, "ncclNetPlugin_v10");
-	if (!v8 && !v10)
-		die("no symbol");
-}
-
-/* Call a function that both versions have */
-#define CALL(function, ...) \
-	(v8 ? v8->function(__VA_ARGS__) : v10->function(__VA_ARGS__))
-
-static enum nccl_result init(void)
-{
-	return v8 ? v8->init(logger) : v10->init(logger, NULL);
-}
-
-static enum nccl_result do_connect(int traffic_class, void *handle, void **conn)
-{
-	struct nccl_config_v10 config = { traffic_class };
-	void *offload = NULL;
-
-	return v8 ? v8->connect(0, handle, conn, &offload) :
-		    v10->connect(0, &config, handle, conn, &offload);
-}
-
-static enum nccl_result do_accept(void *listener, void **conn)
-{
-	void *offload = NULL;
-
-	return CALL(accept, listener, conn, &offload);
-}
-
-static enum nccl_result do_send(void *conn, void *data, size_t size, int tag,
-				void **request)
-{
-	return v8 ? v8->isend(conn, data, size, tag, NULL, request) :
-		    v10->isend(conn, data, size, tag, NULL, NULL, request);
-}
-
-static enum nccl_result do_recv(void *conn, void *data, size_t size, int tag,
-				void **request)
-{
-	void *region = NULL, *profile = NULL;
-	int size_v8 = size;
-
-	*request = NULL;
-	return v8 ? v8->irecv(conn, 1, &data, &size_v8, &tag, &region, request) :
-		    v10->irecv(conn, 1, &data, &size, &tag, &region, &profile,
-			       request);
-}
-
-/* Test requests until all are done or one fails; -1 after the time limit */
-static int await(void **request, int n, int *size)
-{
-	u64 end = now_ms() + LIMIT_MS;
-	int left = n, i, done, result;
-
-	while (left && now_ms() < end)
-		for (i = n - 1; i >= 0; i--) {
-			if (!request[i])
-				continue;
-			result = CALL(test, request[i], &done, &size[i]);
-			if (result)
-				return result;
-			if (done) {
-				request[i] = NULL;
-				left--;
-			}
-		}
-	return left ? -1 : 0;
-}
-
-static void *listener, *sender, *receiver;
-static char handle[NCCL_HANDLE_BYTES];
-
-static int connect_result, accept_result;
-
-/* Connect both ends, which are nonblocking, in turns; true on success */
-static bool open_class(int traffic_class)
-{
-	u64 end = now_ms() + LIMIT_MS;
-
-	sender = receiver = NULL;
-	connect_result = accept_result = 0;
-	if (CALL(listen, 0, handle, &listener))
-		die("listen: %s", said);
-	while ((!sender || !receiver) && !connect_result && !accept_result &&
-	       now_ms() < end) {
-		if (!sender)
-			connect_result = do_connect(traffic_class, handle,
-						    &sender);
-		if (!receiver)
-			accept_result = do_accept(listener, &receiver);
-		usleep(100);
-	}
-	return sender && receiver;
-}
-
-static void close_all(void)
-{
-	CALL(close_send, sender);
-	CALL(close_recv, receiver);
-	CALL(close_listen, listener);
-}
 
 FIXTURE(nccl) { };
 FIXTURE_VARIANT(nccl) { int version; };
 FIXTURE_VARIANT_ADD(nccl, v8) { .version = 8 };
 FIXTURE_VARIANT_ADD(nccl, v10) { .version = 10 };
-
-static void set_up(int version)
-{
-	netns_new();
-	netns_set_mtu(1500);
-	load(version);
-}
+FIXTURE_VARIANT_ADD(nccl, v11) { .version = 11 };
+FIXTURE_VARIANT_ADD(nccl, v12) { .version = 12 };
 
 FIXTURE_SETUP(nccl)
 {
-	set_up(variant->version);
+	nccl_set_up(variant->version);
 }
 
 FIXTURE_TEARDOWN(nccl) { }
 
-/* Tests that do not depend on the version, and traffic classes, which version 8 lacks */
+/* Tests that do not depend on the version */
 FIXTURE(newest) { };
 FIXTURE_SETUP(newest)
 {
-	set_up(10);
+	nccl_set_up(NCCL_NEWEST);
 }
 
 FIXTURE_TEARDOWN(newest) { }
-
-static unsigned char out[40 * MANY], in[41 * MANY + 1];
-
-/* Transfer a message of @n bytes to a buffer of @room bytes */
-static int transfer(size_t n, size_t room, int tag, int *size)
-{
-	void *request[2] = { NULL };
-	int sizes[2] = { 0 };
-	int result = do_recv(receiver, in, room, tag, &request[1]) ?:
-		     do_send(sender, out, n, TAG, &request[0]) ?:
-		     await(request, 2, sizes);
-
-	*size = sizes[1];
-	return result ?: sizes[0] == n ? 0 : -1;
-}
 
 TEST_F(nccl, messages_of_all_sizes_are_exact)
 {
@@ -213,13 +49,13 @@ TEST_F(nccl, messages_of_all_sizes_are_exact)
 	size_t room;
 	int i, size;
 
-	ASSERT_EQ(0, init());
+	ASSERT_EQ(0, nccl_init());
 	ASSERT_TRUE(open_class(NCCL_NO_CLASS));
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		room = sizes[i] + (i % 2 ? MANY : 0);
 		pattern_fill(out, sizes[i], 0, 1, i);
 		memset(in, 0x5a, room + 1);
-		ASSERT_EQ(0, transfer(sizes[i], room, TAG, &size));
+		ASSERT_EQ(0, transfer(sizes[i], room, NCCL_TAG, &size));
 		EXPECT_EQ(sizes[i], size);
 		EXPECT_EQ(-1, pattern_check(in, sizes[i], 0, 1, i));
 		EXPECT_EQ(-1, bytes_check(in + sizes[i], room + 1 - sizes[i], 0x5a));
@@ -233,7 +69,7 @@ TEST_F(newest, thirty_two_messages_are_in_flight)
 	int size[2 * NCCL_REQUESTS_MAX], i, round;
 	const size_t n = 100000;
 
-	ASSERT_EQ(0, init());
+	ASSERT_EQ(0, nccl_init());
 	ASSERT_TRUE(open_class(NCCL_NO_CLASS));
 	for (round = 0; round < 2; round++) {
 		memset(in, 0, sizeof(in));
@@ -267,9 +103,9 @@ TEST_F(newest, no_call_blocks)
 	u64 start;
 	int done;
 
-	ASSERT_EQ(0, init());
+	ASSERT_EQ(0, nccl_init());
 	netem("delay 2s");
-	ASSERT_EQ(0, CALL(listen, 0, handle, &listener));
+	ASSERT_EQ(0, do_listen(0, handle, &listener));
 	memcpy(copy, handle, sizeof(copy));
 	start = now_ms();
 	ASSERT_EQ(0, do_accept(listener, &receiver));
@@ -282,7 +118,7 @@ TEST_F(newest, no_call_blocks)
 	for (; !receiver; sleep_ms(10))
 		ASSERT_EQ(0, do_accept(listener, &receiver));
 	start = now_ms();
-	ASSERT_EQ(0, do_recv(receiver, in, 8, TAG, &request));
+	ASSERT_EQ(0, do_recv(receiver, in, 8, NCCL_TAG, &request));
 	ASSERT_EQ(0, CALL(test, request, &done, NULL));
 	EXPECT_EQ(0, done);
 	EXPECT_GT(2000, now_ms() - start);
@@ -295,32 +131,36 @@ TEST_F(nccl, a_message_that_does_not_fit_is_an_error)
 	size_t sizes[2] = { 1, 1 };
 	int tags[2] = { 0 }, size, done;
 
-	ASSERT_EQ(0, init());
+	ASSERT_EQ(0, nccl_init());
 	ASSERT_TRUE(open_class(NCCL_NO_CLASS));
 	memset(in, 0x5a, sizeof(in));
-	EXPECT_EQ(ncclInvalidUsage, transfer(101, 100, TAG, &size));
+	EXPECT_EQ(ncclInvalidUsage, transfer(101, 100, NCCL_TAG, &size));
 	EXPECT_TRUE(is_said("sent 101 bytes, where 100 were expected"));
 	EXPECT_EQ(-1, bytes_check(in + 100, 100, 0x5a));
 	/* The error stays */
-	EXPECT_EQ(ncclInvalidUsage, do_recv(receiver, in, 8, TAG, &request));
+	EXPECT_EQ(ncclInvalidUsage, do_recv(receiver, in, 8, NCCL_TAG, &request));
 	close_all();
 	ASSERT_TRUE(open_class(NCCL_NO_CLASS));
-	EXPECT_EQ(ncclInternalError, transfer(100, 100, TAG + 1, &size));
+	EXPECT_EQ(ncclInternalError, transfer(100, 100, NCCL_TAG + 1, &size));
 	EXPECT_TRUE(is_said("sent tag 0x11, where 0x12 was expected"));
 	EXPECT_EQ(ncclInternalError, CALL(reg_mr, sender, in, 8, NCCL_PTR_CUDA, &request));
 	EXPECT_EQ(0, CALL(reg_mr, sender, in, 8, NCCL_PTR_HOST, &request));
 	EXPECT_EQ(0, CALL(dereg_mr, sender, request));
+	if (!plugin.v8) {
+		EXPECT_EQ(ncclInvalidUsage, do_send(sender, in, 8 + (1ULL << 32), 0, &request));
+		EXPECT_TRUE(is_said("a message of 4294967304 bytes exceeds the maximum"));
+	}
 	request = in;
 	EXPECT_EQ(0, CALL(iflush, receiver, 1, data, tags, NULL, &request));
 	EXPECT_EQ(NULL, request);
 	EXPECT_EQ(ncclInternalError, CALL(test, NULL, &done, &size));
 	request = NULL;
-	EXPECT_EQ(ncclInternalError, v8 ?
-		  v8->irecv(receiver, 2, data, tags, tags, NULL, &request) :
-		  v10->irecv(receiver, 2, data, sizes, tags, NULL, NULL, &request));
+	EXPECT_EQ(ncclInternalError, plugin.v8 ?
+		  plugin.v8->irecv(receiver, 2, data, tags, tags, NULL, &request) :
+		  CALL_V10(irecv, receiver, 2, data, sizes, tags, NULL, NULL, &request));
 	memset(handle, 1, sizeof(handle));
 	EXPECT_EQ(ncclInvalidUsage, do_connect(NCCL_NO_CLASS, handle, &request));
-	EXPECT_EQ(ncclInternalError, CALL(listen, 1, handle, &request));
+	EXPECT_EQ(ncclInternalError, do_listen(1, handle, &request));
 	EXPECT_TRUE(is_said("there is no device 1"));
 	close_all();
 }
@@ -332,9 +172,9 @@ TEST_F(newest, an_unreachable_peer_is_an_error)
 
 	/* Applies to new sockets */
 	run("dblpctl param set keepalive 100ms timeout 1s");
-	ASSERT_EQ(0, init());
+	ASSERT_EQ(0, nccl_init());
 	ASSERT_TRUE(open_class(NCCL_NO_CLASS));
-	ASSERT_EQ(0, do_recv(receiver, in, 8, TAG, &request));
+	ASSERT_EQ(0, do_recv(receiver, in, 8, NCCL_TAG, &request));
 	netem("loss 100%");
 	EXPECT_EQ(ncclRemoteError, await(&request, 1, &size));
 	EXPECT_TRUE(is_said("Connection timed out"));
@@ -352,15 +192,15 @@ TEST_F(newest, one_end_closes_during_a_message)
 	void *request[NCCL_REQUESTS_MAX];
 	int size[NCCL_REQUESTS_MAX], end, i;
 
-	ASSERT_EQ(0, init());
+	ASSERT_EQ(0, nccl_init());
 	/* Not zero, because elided zeroes would fit any buffer */
 	memset(out, 1, sizeof(out));
 	for (end = 0; end < 2; end++) {
 		ASSERT_TRUE(open_class(NCCL_NO_CLASS));
 		for (i = 0; i < NCCL_REQUESTS_MAX; i++) {
-			ASSERT_EQ(0, do_recv(receiver, in, sizeof(out), TAG, &request[i]));
+			ASSERT_EQ(0, do_recv(receiver, in, sizeof(out), NCCL_TAG, &request[i]));
 			if (end)
-				ASSERT_EQ(0, do_send(sender, out, sizeof(out), TAG, &request[i]));
+				ASSERT_EQ(0, do_send(sender, out, sizeof(out), NCCL_TAG, &request[i]));
 		}
 		if (end)
 			CALL(close_recv, receiver);
@@ -383,10 +223,10 @@ TEST_F(newest, a_peer_that_is_killed_is_an_error)
 	int size[NCCL_REQUESTS_MAX], end, i;
 	pid_t pid;
 
-	ASSERT_EQ(0, init());
+	ASSERT_EQ(0, nccl_init());
 	memset(out, 1, sizeof(out));
 	for (end = 0; end < 2; end++) {
-		ASSERT_EQ(0, CALL(listen, 0, handle, &listener));
+		ASSERT_EQ(0, do_listen(0, handle, &listener));
 		sender = receiver = NULL;
 		pid = fork();
 		while (!pid)
@@ -397,8 +237,8 @@ TEST_F(newest, a_peer_that_is_killed_is_an_error)
 			ASSERT_EQ(0, end ? do_connect(NCCL_NO_CLASS, handle, &sender) :
 					   do_accept(listener, &receiver));
 		for (i = 0; i < NCCL_REQUESTS_MAX; i++)
-			ASSERT_EQ(0, end ? do_send(sender, out, sizeof(out), TAG, &request[i]) :
-					   do_recv(receiver, in, 8, TAG, &request[i]));
+			ASSERT_EQ(0, end ? do_send(sender, out, sizeof(out), NCCL_TAG, &request[i]) :
+					   do_recv(receiver, in, 8, NCCL_TAG, &request[i]));
 		CALL(close_listen, listener);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
@@ -415,8 +255,8 @@ TEST_F(newest, unknown_clients_are_rejected)
 	struct sockaddr_dblp addr;
 	int fd[40], i, size;
 
-	ASSERT_EQ(0, init());
-	ASSERT_EQ(0, CALL(listen, 0, handle, &listener));
+	ASSERT_EQ(0, nccl_init());
+	ASSERT_EQ(0, do_listen(0, handle, &listener));
 	/* Address of the handle; half of the unknown clients are silent, half send garbage */
 	memcpy(&addr, handle + 24, sizeof(addr));
 	for (i = 0; i < 40; i++) {
@@ -432,298 +272,127 @@ TEST_F(newest, unknown_clients_are_rejected)
 		ASSERT_EQ(0, do_connect(NCCL_NO_CLASS, handle, &sender));
 	while (!receiver)
 		ASSERT_EQ(0, do_accept(listener, &receiver));
-	EXPECT_EQ(0, transfer(1000, 1000, TAG, &size));
+	EXPECT_EQ(0, transfer(1000, 1000, NCCL_TAG, &size));
 	EXPECT_TRUE(is_said("does not have our handle"));
 	close_all();
 }
 
-/* Environment that lossy classes need */
-static void allow(const char *classes)
+/* What a process holds */
+struct held {
+	size_t	fds;
+	size_t	threads;
+	size_t	heap;
+	size_t	anonymous_kb;
+};
+
+static size_t entries(const char *path)
 {
-	setenv("DBLP_NCCL_LOSSY", classes, 1);
-	setenv("NCCL_PROTO", "Simple", 1);
-	setenv("NCCL_P2P_LL_THRESHOLD", "0", 1);
+	DIR *dir = opendir(path);
+	size_t n = 0;
+
+	if (!dir)
+		die("%s", path);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
 }
 
-/* Returns the missing bytes of some messages; other bytes must be right */
-static size_t lose(struct __test_metadata *_metadata)
+static struct held held_now(void)
 {
-	size_t missing = 0, i;
-	int round, size;
+	struct held h = {
+		.fds = entries("/proc/self/fd"),
+		.threads = entries("/proc/self/task"),
+		.heap = mallinfo2().uordblks,
+	};
+	/* statm counts pages of files, too, and may lag by 64 pages a thread */
+	FILE *file = fopen("/proc/self/smaps_rollup", "r");
+	char line[256];
 
-	netem("loss 5%");
-	memset(out, 0x77, MANY);
-	for (round = 0; round < 5; round++) {
-		memset(in, 0x5a, MANY);
-		ASSERT_EQ(0, transfer(MANY, MANY, TAG, &size));
-		EXPECT_EQ(MANY, size);
-		for (i = 0; i < MANY; i++) {
-			ASSERT_TRUE(in[i] == 0x77 || !in[i]);
-			missing += !in[i];
+	while (file && !h.anonymous_kb && fgets(line, sizeof(line), file))
+		sscanf(line, "Anonymous: %zu kB", &h.anonymous_kb);
+	if (!h.anonymous_kb)
+		die("smaps_rollup");
+	fclose(file);
+	return h;
+}
+
+/* Abort with requests outstanding at both ends, and a connection that is not open yet */
+static void abort_in_flight(struct __test_metadata *_metadata, bool finalize_first)
+{
+	void *request, *other;
+	int i;
+
+	ASSERT_EQ(0, nccl_init());
+	ASSERT_TRUE(open_class(NCCL_NO_CLASS));
+	for (i = 0; i < NCCL_REQUESTS_MAX; i++) {
+		ASSERT_EQ(0, do_recv(receiver, in, sizeof(in), NCCL_TAG, &request));
+		ASSERT_NE(NULL, request);
+		ASSERT_EQ(0, do_send(sender, out, sizeof(out), NCCL_TAG, &request));
+		ASSERT_NE(NULL, request);
+	}
+	ASSERT_EQ(0, do_listen(0, handle, &other));
+	ASSERT_EQ(0, do_connect(NCCL_NO_CLASS, handle, &request));
+	ASSERT_EQ(NULL, request);
+	CALL(close_listen, other);
+	if (finalize_first)
+		nccl_finalize();
+	close_all();
+	if (!finalize_first)
+		nccl_finalize();
+}
+
+TEST_F(nccl, loading_and_aborting_leaves_nothing_behind)
+{
+	struct held first, last;
+	int i;
+
+	memset(out, 1, sizeof(out));
+	memset(in, 1, sizeof(in));
+	run("ip link add e0 type dummy && ip addr add 10.1.0.1/24 dev e0 && ip link set e0 up");
+	for (i = 0; i < 200; i++) {
+		said[0] = '\0';
+		abort_in_flight(_metadata, i % 2);
+		ASSERT_TRUE(nccl_unload());
+		/* The first call allocates what the C library keeps */
+		if (i == 20) {
+			held_now();
+			first = held_now();
 		}
+		if (i < 199)
+			nccl_load(variant->version);
 	}
-	return missing;
+	last = held_now();
+	EXPECT_EQ(first.fds, last.fds);
+	EXPECT_EQ(first.threads, last.threads);
+	EXPECT_EQ(first.heap, last.heap);
+	EXPECT_GE(first.anonymous_kb + 64, last.anonymous_kb);
 }
 
-TEST_F(nccl, a_lossy_class_loses_within_its_budget)
-{
-	size_t missing;
-	char text[80];
-
-	allow("3:1%,7:2.5%");
-	run("dblpctl phase set reliable fill keep");
-	ASSERT_EQ(0, init());
-	ASSERT_TRUE(open_class(7));
-	missing = lose(_metadata);
-	/* Version 8 has no traffic classes */
-	if (v8) {
-		EXPECT_EQ(0, missing);
-	} else {
-		EXPECT_LT(0, missing);
-		EXPECT_GE(5 * MANY / 40, missing);
-		EXPECT_TRUE(is_said("are missing, and zero"));
-	}
-	close_all();
-	snprintf(text, sizeof(text), "%zu of %d bytes from", missing, 5 * MANY);
-	EXPECT_TRUE(v8 || is_said(text));
-}
-
-TEST_F(nccl, other_classes_lose_nothing_despite_operators)
-{
-	static const int classes[] = { NCCL_NO_CLASS, 0, 6 };
-	int i;
-
-	allow("7:2.5%");
-	run("dblpctl phase set reliable loss 20%% close eager cap 20%%");
-	ASSERT_EQ(0, init());
-	for (i = 0; i < 3; i++) {
-		ASSERT_TRUE(open_class(classes[i]));
-		run("dblpctl -j socket list state established | "
-		    "jq -e 'map(select(.own == \"budget,policy\")) | length == 1 and "
-		    ".[0].budget == 0 and .[0].policy == \"full\"' > /dev/null");
-		EXPECT_EQ(0, lose(_metadata));
-		close_all();
-	}
-}
-
-/* Connect as the plugin does, with any budget */
-static int connect_by_hand(int traffic_class)
-{
-	int hello[6] = { 0 }, fd = plain_socket();
-	struct sockaddr_dblp addr;
-
-	memcpy(&hello[2], handle + 8, 8);
-	hello[4] = traffic_class;
-	memcpy(&addr, handle + 24, sizeof(addr));
-	set_u32(fd, DBLP_BUDGET, 200000);
-	set_u32(fd, DBLP_CLOSE_POLICY, DBLP_POLICY_EAGER);
-	if (connect_to(fd, &addr) ||
-	    send(fd, hello, sizeof(hello), 0) != sizeof(hello))
-		die("connecting by hand");
-	return fd;
-}
-
-TEST_F(newest, this_end_limits_losses)
-{
-	void *request;
-	int fd, size;
-
-	allow("7:2.5%");
-	ASSERT_EQ(0, init());
-	ASSERT_EQ(0, CALL(listen, 0, handle, &listener));
-	fd = connect_by_hand(6);
-	memset(out, 0x77, MANY);
-	memset(out, 0, 8);
-	ASSERT_EQ(MANY, send(fd, out, MANY, 0));
-	while (!receiver)
-		ASSERT_EQ(0, do_accept(listener, &receiver));
-	ASSERT_EQ(0, do_recv(receiver, in, MANY, 0, &request));
-	ASSERT_EQ(0, await(&request, 1, &size));
-	EXPECT_EQ(MANY - 8, size);
-	EXPECT_EQ(-1, bytes_check(in, size, 0x77));
-	close(fd);
-	CALL(close_recv, receiver);
-	CALL(close_listen, listener);
-}
-
-TEST_F(newest, a_foreign_message_is_an_error)
-{
-	void *request;
-	int fd, size;
-
-	ASSERT_EQ(0, init());
-	ASSERT_EQ(0, CALL(listen, 0, handle, &listener));
-	fd = connect_by_hand(NCCL_NO_CLASS);
-	ASSERT_EQ(7, send(fd, out, 7, 0));
-	while (!receiver)
-		ASSERT_EQ(0, do_accept(listener, &receiver));
-	ASSERT_EQ(0, do_recv(receiver, in, MANY, 0, &request));
-	EXPECT_EQ(ncclRemoteError, await(&request, 1, &size));
-	EXPECT_TRUE(is_said("sent an invalid message"));
-	close(fd);
-}
-
-/* The other end has a larger budget than this one */
-static void send_until_killed(void)
-{
-	void *request;
-	int size;
-
-	setenv("DBLP_NCCL_LOSSY", "7:20%", 1);
-	if (init())
-		_exit(1);
-	while (!sender)
-		if (do_connect(7, handle, &sender))
-			_exit(1);
-	memset(out, 0x77, MANY);
-	while (!do_send(sender, out, MANY, TAG, &request) &&
-	       !await(&request, 1, &size))
-		;
-	_exit(1);
-}
-
-TEST_F(newest, the_smaller_budget_of_both_ends_applies)
-{
-	size_t missing = 0, i;
-	void *request;
-	int size, n;
-	pid_t pid;
-
-	allow("7:5%");
-	netem("loss 10%");
-	ASSERT_EQ(0, init());
-	ASSERT_EQ(0, CALL(listen, 0, handle, &listener));
-	pid = fork();
-	if (!pid)
-		send_until_killed();
-	while (!receiver)
-		ASSERT_EQ(0, do_accept(listener, &receiver));
-	EXPECT_TRUE(is_said("traffic class 7 has a loss budget of 50000 ppm"));
-	for (n = 0; n < 5; n++) {
-		ASSERT_EQ(0, do_recv(receiver, in, MANY, TAG, &request));
-		ASSERT_EQ(0, await(&request, 1, &size));
-		for (i = 0; i < MANY; i++)
-			missing += !in[i];
-	}
-	EXPECT_LT(0, missing);
-	EXPECT_GE(5 * MANY / 20, missing);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	CALL(close_recv, receiver);
-	CALL(close_listen, listener);
-}
-
-TEST_F(newest, only_the_simple_protocol_may_lose)
-{
-	static const struct {
-		const char *proto, *threshold;
-	} wrong[] = {
-		{ NULL, "0" }, { "Simple", NULL }, { "LL128", "0" },
-		{ "LL,Simple", "0" }, { "^Simple", "0" }, { "simple", "16384" },
-	};
-	int i;
-
-	allow("7:2.5%");
-	ASSERT_EQ(0, init());
-	for (i = 0; i < 6; i++) {
-		unsetenv("NCCL_PROTO");
-		unsetenv("NCCL_P2P_LL_THRESHOLD");
-		if (wrong[i].proto)
-			setenv("NCCL_PROTO", wrong[i].proto, 1);
-		if (wrong[i].threshold)
-			setenv("NCCL_P2P_LL_THRESHOLD", wrong[i].threshold, 1);
-		said[0] = '\0';
-		EXPECT_FALSE(open_class(7));
-		EXPECT_EQ(ncclInvalidUsage, connect_result);
-		EXPECT_TRUE(is_said("set NCCL_PROTO=Simple and NCCL_P2P_LL_THRESHOLD=0"));
-		CALL(close_listen, listener);
-		/* All other classes accept any protocol */
-		ASSERT_TRUE(open_class(6));
-		close_all();
-	}
-}
-
-TEST_F(newest, the_accepting_end_requires_the_simple_protocol_too)
-{
-	allow("7:2.5%");
-	ASSERT_EQ(0, init());
-	ASSERT_EQ(0, CALL(listen, 0, handle, &listener));
-	sender = NULL;
-	while (!sender)
-		ASSERT_EQ(0, do_connect(7, handle, &sender));
-	unsetenv("NCCL_PROTO");
-	while (!accept_result && !receiver)
-		accept_result = do_accept(listener, &receiver);
-	EXPECT_EQ(NULL, receiver);
-	EXPECT_EQ(ncclInvalidUsage, accept_result);
-	EXPECT_TRUE(is_said("set NCCL_PROTO=Simple"));
-}
-
-TEST_F(newest, protocols_with_flags_in_the_data_are_not_lossy)
-{
-	void *data = in, *request = NCCL_FLAGS_IN_DATA, *none = NULL;
-	size_t size = 8;
-	int tag = TAG;
-
-	allow("7:2.5%");
-	ASSERT_EQ(0, init());
-	ASSERT_TRUE(open_class(7));
-	EXPECT_EQ(ncclInvalidUsage, v10->irecv(receiver, 1, &data, &size, &tag,
-					       &none, &none, &request));
-	close_all();
-	ASSERT_TRUE(open_class(6));
-	request = NCCL_FLAGS_IN_DATA;
-	EXPECT_EQ(0, v10->irecv(receiver, 1, &data, &size, &tag, &none, &none,
-				&request));
-	EXPECT_NE(NCCL_FLAGS_IN_DATA, request);
-	close_all();
-}
-
-TEST_F(newest, invalid_classes_are_refused)
-{
-	static const char *const wrong[] = {
-		"7", "7:", "7:2", "7:0%", "7:101%", "7:2%,", ",7:2%", "7:2%x",
-		"7:2%,7:3%", "-1:2%", "7:-2%", "7:0.00001%", "7:1000001ppm",
-		"99999999999:2%", "7 :2%", "7:100.5%", "7:2%;8:2%",
-	};
-	static const char *const right[] = { "", "7:2%", "0:100%,8:1ppm", "7:0.0001%,8:2.50%" };
-	int i;
-
-	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		setenv("DBLP_NCCL_LOSSY", wrong[i], 1);
-		said[0] = '\0';
-		EXPECT_EQ(ncclInvalidUsage, init())
-			TH_LOG("%s", wrong[i]);
-		EXPECT_TRUE(is_said(wrong[i]));
-	}
-	for (i = 0; i < sizeof(right) / sizeof(*right); i++) {
-		setenv("DBLP_NCCL_LOSSY", right[i], 1);
-		EXPECT_EQ(0, init());
-	}
-}
+/* Are properties of a version right? */
+#define IS_RIGHT(p)							\
+	(!strcmp((p).name, name) && !(p).pci_path && (p).guid == i &&	\
+	 (p).memory == NCCL_PTR_HOST && (p).mbit_s == 10000 && (p).recvs_max == 1)
+#define IS_RIGHT_V10(p)							\
+	(IS_RIGHT(p) && (p).nic.n == 1 && (p).nic.device[0] == i &&	\
+	 (p).p2p_max == 1 << 30 && (p).collective_max == 1 << 30)
 
 static bool has_device(int i, const char *name)
 {
 	struct nccl_properties_v8 p8;
 	struct nccl_properties_v10 p10;
-	const char *found;
+	struct nccl_properties_v11 p11;
+	struct nccl_properties_v12 p12;
 
-	if (v8) {
-		if (v8->properties(i, &p8))
-			return false;
-		found = p8.name;
-	} else {
-		if (v10->properties(i, &p10))
-			return false;
-		found = p10.name;
-		if (p10.nic.n != 1 || p10.nic.device[0] != i || p10.p2p_max < 1 << 30)
-			return false;
-		memcpy(&p8, &p10, offsetof(struct nccl_properties_v8, mbit_s));
-		p8.mbit_s = p10.mbit_s;
-		p8.recvs_max = p10.recvs_max;
-	}
-	return !strcmp(found, name) && !p8.pci_path && p8.guid == i &&
-	       p8.memory == NCCL_PTR_HOST && p8.mbit_s == 10000 && p8.recvs_max == 1;
+	if (plugin.v8)
+		return !plugin.v8->properties(i, &p8) && IS_RIGHT(p8);
+	if (plugin.v10)
+		return !plugin.v10->properties(i, &p10) && IS_RIGHT_V10(p10);
+	if (plugin.v11)
+		return !plugin.v11->properties(i, &p11) && IS_RIGHT_V10(p11) &&
+		       p11.requests_max == 1;
+	return !plugin.v12->properties(i, &p12) && IS_RIGHT_V10(p12) &&
+	       p12.requests_max == 1 && p12.rail == NCCL_NO_ID && p12.plane == NCCL_NO_ID;
 }
 
 /* Run in a new process, because a plugin finds its devices only once */
@@ -735,7 +404,7 @@ static bool finds(const char *list, int n, const char *name)
 	if (!pid) {
 		if (list)
 			setenv("NCCL_SOCKET_IFNAME", list, 1);
-		if (init())
+		if (nccl_init())
 			_exit(!n ? 0 : 1);
 		CALL(devices, &found);
 		_exit(found == n && has_device(n - 1, name) ? 0 : 2);
@@ -772,6 +441,168 @@ TEST_F(nccl, devices_are_interfaces_that_are_up)
 	EXPECT_TRUE(finds("virbr0", 1, "virbr0"));
 }
 
+static void add_cable(int netns, const char *name, const char *here, const char *there)
+{
+	run("ip link add %s type veth peer name %s netns /proc/%d/fd/%d", name, name,
+	    getpid(), netns);
+	run("ip addr add %s dev %s nodad && ip link set %s up", here, name, name);
+	run("nsenter --net=/proc/%d/fd/%d sh -c 'ip addr add %s dev %s nodad && ip link set %s up'",
+	    getpid(), netns, there, name, name);
+}
+
+/* Listen at the far device, and receive one message for each connection */
+static void receive_until_killed(int netns, int handle_fd)
+{
+	void *request;
+	int size;
+
+	netns_set(netns);
+	setenv("NCCL_SOCKET_IFNAME", "=far", 1);
+	if (nccl_init())
+		die("init: %s", said);
+	while (!do_listen(0, handle, &listener) &&
+	       write(handle_fd, handle, sizeof(handle)) == sizeof(handle)) {
+		while (!do_accept(listener, &receiver) && !receiver)
+			;
+		if (do_recv(receiver, in, MANY, NCCL_TAG, &request) ||
+		    await(&request, 1, &size))
+			die("receiving: %s", said);
+	}
+	die("listening: %s", said);
+}
+
+static void send_to(struct __test_metadata *_metadata, int handle_fd)
+{
+	void *request;
+	int size;
+
+	ASSERT_EQ(sizeof(handle), read(handle_fd, handle, sizeof(handle)));
+	sender = NULL;
+	while (!sender)
+		ASSERT_EQ(0, do_connect(NCCL_NO_CLASS, handle, &sender));
+	memset(out, 1, MANY);
+	ASSERT_EQ(0, do_send(sender, out, MANY, NCCL_TAG, &request));
+	ASSERT_EQ(0, await(&request, 1, &size));
+	CALL(close_send, sender);
+}
+
+static bool left_by(const char *device)
+{
+	char line[120];
+
+	snprintf(line, sizeof(line), "ip -s -j link show %s | "
+		 "jq -e '.[0].stats64.tx.bytes > %d' > /dev/null", device, MANY / 2);
+	return !system(line);
+}
+
+/* A host that listens at the address of its device far, and two cables to it */
+FIXTURE(routes) { int netns; int handle; pid_t pid; };
+FIXTURE_VARIANT(routes) { const char *net[2], *far; int bits[2]; };
+FIXTURE_VARIANT_ADD(routes, ipv4) { { "10.1.0.", "10.3.0." }, "10.9.0.", { 24, 16 } };
+FIXTURE_VARIANT_ADD(routes, ipv6) {
+	{ "2001:db8:1::", "2001:db8:3::" }, "2001:db8:9::", { 64, 48 }
+};
+
+FIXTURE_SETUP(routes)
+{
+	int fd[2], old, i;
+	char name[4], here[40], there[40];
+
+	nccl_set_up(NCCL_NEWEST);
+	old = netns_this();
+	netns_new();
+	self->netns = netns_this();
+	run("ip link add far type dummy && ip link set far up && ip addr add %s1/%d dev far nodad",
+	    variant->far, variant->bits[0]);
+	netns_set(old);
+	for (i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "e%d", i);
+		snprintf(here, sizeof(here), "%s1/%d", variant->net[i], variant->bits[0]);
+		snprintf(there, sizeof(there), "%s2/%d", variant->net[i], variant->bits[0]);
+		add_cable(self->netns, name, here, there);
+	}
+	if (pipe(fd))
+		die("pipe");
+	self->handle = fd[0];
+	self->pid = fork();
+	if (!self->pid)
+		receive_until_killed(self->netns, fd[1]);
+}
+
+FIXTURE_TEARDOWN(routes)
+{
+	kill(self->pid, SIGKILL);
+	waitpid(self->pid, NULL, 0);
+}
+
+/* Route to the far device by cable @i */
+static void add_route(const char *net, const char *far, int bits, int i)
+{
+	run("ip route add %s0/%d via %s2 dev e%d metric %d", far, bits, net, i, 10 + i);
+}
+
+TEST_F(routes, packets_leave_by_the_named_device)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		add_route(variant->net[i], variant->far, variant->bits[1], i);
+	setenv("NCCL_SOCKET_IFNAME", "=e1", 1);
+	ASSERT_EQ(0, nccl_init());
+	send_to(_metadata, self->handle);
+	EXPECT_TRUE(left_by("e1"));
+	EXPECT_FALSE(left_by("e0"));
+	EXPECT_EQ(NULL, strstr(said, "(warning)"));
+}
+
+TEST_F(routes, ranks_of_one_host_reach_each_other)
+{
+	int size;
+
+	setenv("NCCL_SOCKET_IFNAME", "e", 1);
+	ASSERT_EQ(0, nccl_init());
+	/* From device 0 to the address of device 1 */
+	ASSERT_EQ(0, do_listen(1, handle, &listener));
+	sender = receiver = NULL;
+	while (!sender)
+		ASSERT_EQ(0, do_connect(NCCL_NO_CLASS, handle, &sender));
+	while (!receiver)
+		ASSERT_EQ(0, do_accept(listener, &receiver));
+	EXPECT_EQ(0, transfer(MANY, MANY, NCCL_TAG, &size));
+	EXPECT_EQ(NULL, strstr(said, "(warning)"));
+	close_all();
+}
+
+TEST_F(routes, a_device_without_a_route_is_a_warning)
+{
+	char text[200];
+
+	add_route(variant->net[0], variant->far, variant->bits[1], 0);
+	setenv("NCCL_SOCKET_IFNAME", "e1", 1);
+	ASSERT_EQ(0, nccl_init());
+	send_to(_metadata, self->handle);
+	EXPECT_TRUE(left_by("e0"));
+	EXPECT_TRUE(is_said("NCCL_SOCKET_IFNAME names e1, which has no route to"));
+	snprintf(text, sizeof(text), "packets leave by e0, by the route %s%s/%d via %s2",
+		 variant->far, strchr(variant->far, ':') ? "" : "0", variant->bits[1],
+		 variant->net[0]);
+	EXPECT_TRUE(is_said(text));
+	/* The warning is logged once */
+	said[0] = '\0';
+	send_to(_metadata, self->handle);
+	EXPECT_EQ(NULL, strstr(said, "(warning)"));
+}
+
+TEST_F(routes, routes_choose_among_devices_that_are_not_named)
+{
+	add_route(variant->net[1], variant->far, variant->bits[1], 1);
+	setenv("NCCL_SOCKET_IFNAME", "^lo", 1);
+	ASSERT_EQ(0, nccl_init());
+	send_to(_metadata, self->handle);
+	EXPECT_TRUE(left_by("e1"));
+	EXPECT_EQ(NULL, strstr(said, "(warning)"));
+}
+
 /* Simulate a machine without the module */
 static void no_family(void)
 {
@@ -793,10 +624,10 @@ static void no_family(void)
 TEST_F(newest, without_the_module_the_log_has_the_reason)
 {
 	no_family();
-	EXPECT_EQ(ncclSystemError, init());
+	EXPECT_EQ(ncclSystemError, nccl_init());
 	EXPECT_TRUE(is_said("(is dblp.ko loaded?); NCCL uses another network"));
 	setenv("NCCL_NET", "dblp", 1);
-	EXPECT_EQ(ncclSystemError, init());
+	EXPECT_EQ(ncclSystemError, nccl_init());
 	EXPECT_TRUE(is_said("NCCL_NET=DBLP requires it, so NCCL ends"));
 }
 

@@ -42,7 +42,7 @@ join_hosts
 # run OPTION...: run a rank on each host, and append the JSON object to $tmp/json
 run()
 {
-	dblp-perf collective --spawn "$list" --timeout 50 --dtype int32 -j "$@" >> "$tmp/json"
+	dblp-perf collective --spawn "$list" --timeout 50s --dtype int32 -j "$@" >> "$tmp/json"
 }
 
 # holds FILTER: the jq FILTER is true for the objects of all runs of this point
@@ -116,7 +116,7 @@ try "a budget below a segment is used only with --carry" saved_up
 # The delay of one host is so long that its vectors are late; on a busy machine others may be, too.
 too_late()
 {
-	on_all && netem "$h2" delay 500ms && run --plan ps --wait 200 --proto tcp -s 4000 -n 2 -w 1 &&
+	on_all && netem "$h2" delay 500ms && run --plan ps --wait 200ms --proto tcp -s 4000 -n 2 -w 1 &&
 		netem "$h2" && holds '.[0] | .verified and .wait_ms == 200 and .late_ranks >= 2 and
 			.missing_bytes == .late_ranks * .size and .ns.min >= 2e8'
 }
@@ -175,10 +175,27 @@ lossy()
 	[ -n "$(replica)" ] && [ "$(sum log.0 9 '$2 % 4')" -gt 0 ] && is sum log.0 9 '$2 % 4 == 0' 0 &&
 		[ "$(sum log.0 9 '$2 % 4')" -le $(($(sum log.0 8 '$2 % 4') / 10)) ] &&
 		is sum log.0 5 '$2 % 4 == 0' 0 && is sum log.0 5 '$2 % 4' 600000 && is sum log.0 6 '$2 % 4' 600000 &&
-		train 0 4 --plan tree --fanin 3 --rule bubble --budget 1% --carry --wait-ms 20000 && [ -n "$(replica)" ] &&
+		train 0 4 --plan tree --fanin 3 --rule bubble --budget 1% --carry --wait 20s && [ -n "$(replica)" ] &&
 		train 0 3 --rule rescale --budget 5% && [ -n "$(replica)" ]
 }
 try "replicas are the same whatever was lost, and checkpoints lose nothing" lossy
+
+# shellcheck disable=SC2016 # awk's fields
+# With eager all of the budget that is found is missing
+found()
+{
+	ctl "$h0" job add 11 phase critical &&
+		train 0 4 --plan transpose --hidden 64 --budget auto:30% --policy eager --rounds 12 --checkpoint "$tmp/found" \
+			--checkpoint-rounds 6 || return
+	rounds log.0 4 | uniq -c
+	[ -n "$(replica)" ] && is sum log.0 4 '$2 <= 2' 0 && [ "$(sum log.0 4 '$2 == 3')" -gt 0 ] &&
+		[ "$(rounds log.0 4 | sort -n | tail -1)" -le 300000 ] && [ "$(sum log.0 9 '$2 % 6')" -gt 0 ] &&
+		is rounds log.1 4 "$(rounds log.0 4)" && is sum log.0 9 '$2 % 6 == 0' 0 &&
+		train 0 4 --plan transpose --hidden 64 --budget auto --job 11 --rounds 12 || return
+	rounds log.0 4 | uniq -c
+	is sum log.0 4 '$2 <= 2' 0 && [ "$(rounds log.0 4 | sort -n | tail -1)" -eq 8000 ]
+}
+try "a budget that is found is equal on all ranks, and at most its cap and that of the job" found
 
 # With budget 0 both see the same norms. Three ranks of one host report once
 detectors()
@@ -186,7 +203,7 @@ detectors()
 	local own=(--rounds 24 --rate 0.1 --epoch 2 --eta 0.1)
 
 	ctl "$h0" job add 7 phase critical clr on low 0% high 0% eta 0.1 &&
-		train 0 3 "${own[@]}" --phases 0,0 && mv "$tmp/log.0" "$tmp/own" &&
+		train 0 3 "${own[@]}" --phases 0%,0% && mv "$tmp/log.0" "$tmp/own" &&
 		train 0 3 "${own[@]}" --job 7 || return
 	rounds log.0 3 | uniq -c
 	is rounds log.0 3 "$(rounds own 3)" && is json "$h0" .reports job show 7 12 &&
@@ -206,7 +223,7 @@ profiled()
 	local wide=(--plan transpose --hidden 64 --nranks 3)
 
 	train 0 3 "${wide[@]}" --budget 10% --policy eager || return
-	dblp-train profile "${small[@]}" --rounds 8 "${wide[@]}" --budgets 1,10 --seeds 2 -j "$text" > "$tmp/json" &&
+	dblp-train profile "${small[@]}" --rounds 8 "${wide[@]}" --budgets 1%,10% --seeds 2 -j "$text" > "$tmp/json" &&
 		jq -e --argjson asked "$(sum log.0 8)" --argjson missing "$(sum log.0 9)" '.budgets[2] |
 			($missing / $asked) as $real | (.missing_bytes / .asked_bytes) as $most |
 			[$real, $most] | debug | $real > 0 and $real <= 1.1 * $most and $most <= 0.1' "$tmp/json" &&

@@ -34,7 +34,7 @@ changes()
 		job add 11 clr on low 1% eta 0.25 hold 2 low-phase last high-phase tolerant
 		job add 12 clr on high 100% low-phase last high-phase reliable
 		job set 12 phase tolerant
-		param set congestion lossy cap 0.0001% timeout 90s keepalive 24h
+		param set congestion lossy cap 0.0001% timeout 90s keepalive 24h gso off
 	END
 }
 

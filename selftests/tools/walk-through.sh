@@ -117,7 +117,7 @@ micros()
 # Print the longest round trip in socket list, in microseconds
 round_trip()
 {
-	awk '$2 == "established" && $7 ~ /^[0-9.]+ms$/ { rtt = $7 * 1000; if (rtt > most) most = rtt }
+	awk '$2 == "established" && $9 ~ /^[0-9.]+ms$/ { rtt = $9 * 1000; if (rtt > most) most = rtt }
 		END { print most + 0 }' "$session"
 }
 

@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	struct dblp_lane_part part[PARTS];
 	struct dblp_lane lane[LANES];
-	struct dblp_layout layout = { lane, 0, part, 0 };
+	struct dblp_layout layout = { lane, 0, part, 0, 0 };
 	u64 count;
 	int err;
 

@@ -9,7 +9,7 @@ static void check(const struct dblp_pmtu *p)
 	CHECK(p->min <= p->mtu && p->mtu <= p->max);
 	CHECK(p->high > p->mtu && p->high <= p->max + 1);
 	CHECK(p->tries < DBLP_PMTU_PROBES);
-	CHECK(!dblp_pmtu_known(p) || (p->mtu == p->max && !p->doubt));
+	CHECK(!dblp_pmtu_known(p) || (p->mtu == p->max && !p->suspected));
 }
 
 /* Each step has two bytes: an event, and the size of the packet */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Executes the plans of all ranks in memory, in a random order that collective.h allows.
+ * Executes the plans of all ranks in memory, in a random order that plan.h allows.
  * The including test defines the effect of steps on the data, and links plan.c.
  */
 #ifndef _UNIT_PLAN_WORLD_H
 #define _UNIT_PLAN_WORLD_H
 
-#include <collective.h>
+#include <plan.h>
 
 #include "test.h"
 

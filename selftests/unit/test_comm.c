@@ -785,6 +785,31 @@ TEST(a_receive_that_times_out_names_the_sender)
 	}
 }
 
+/* The limits of both requests of rank 0 pass between two looks of its engine */
+static void run_two_unanswered(struct rank *r)
+{
+	struct dblp_req *req[2];
+	int v[2], i;
+
+	r->good = true;
+	for (i = 0; !r->attr.rank && i < 2; i++)
+		r->err |= dblp_comm_recv(r->comm, &v[i], 1, DBLP_INT32, 1 + i, &req[i]);
+	for (i = 0; !r->attr.rank && !r->err && i < 2; i++)
+		r->good &= dblp_wait(req[i], WAIT_MS, &r->result, sizeof(r->result)) == -ETIMEDOUT;
+	await_failure(r);
+	expect_absent(r);
+}
+
+TEST(of_two_failures_at_once_all_ranks_report_the_first)
+{
+	absent = 1 << 1;
+	prepare(3, next_epoch(), 0, run_two_unanswered);
+	EACH_RANK(3, r->attr.operation_ms = 100);
+	run_all(3);
+	expect_good(_metadata, 3);
+	expect_failed(_metadata, 3, -ETIMEDOUT, 1, WAIT_MS);
+}
+
 /* All ranks begin the operation, but one cannot send */
 static ssize_t send_nothing(int fd, const struct iovec *iov, const struct dblp_sndinfo *info)
 {

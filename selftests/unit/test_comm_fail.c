@@ -313,7 +313,7 @@ static _Thread_local int fail_after = -1;
 void *__real_calloc(size_t n, size_t size);
 void *__real_malloc(size_t size);
 
-/* Allocations of a thread after the failure */
+/* Allocations of an engine after its communicator has failed for lack of memory */
 static _Thread_local bool has_failed;
 static u32 n_asked;
 
@@ -321,7 +321,7 @@ static bool memory_fails(void)
 {
 	bool fails = fail_after >= 0 && !fail_after--;
 
-	if (has_failed)
+	if (has_failed && rank[0].comm && rank[0].comm->error)
 		__atomic_add_fetch(&n_asked, 1, __ATOMIC_SEQ_CST);
 	has_failed |= fails;
 	return fails;
@@ -353,6 +353,32 @@ u64 __wrap_dblp_comm_now(void)
 	return __real_dblp_comm_now() + passed;
 }
 
+/* Number of checks of timeouts by engines; a stalled rank 0 makes none */
+static u64 n_looks;
+static bool stall, stalled;
+/* The clock of rank 0 skips at once, and then its memory fails */
+static bool poor;
+/*
+ * @pausing: the last rank sends the second message of its contribution after the clock of rank 0
+ *	has skipped
+ */
+static bool pausing, skipped;
+
+static ssize_t send_one_and_pause(int fd, const struct iovec *iov, const struct dblp_sndinfo *info)
+{
+	/* That of a connection's first message has no data behind it */
+	bool begins = iov[0].iov_len == DBLP_HEAD_LEN && iov[1].iov_len;
+	static _Thread_local u32 n;
+	ssize_t sent;
+
+	while (begins && n == 1 && !__atomic_load_n(&skipped, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	sent = dblp_transport_tcp.send(fd, iov, info);
+	n += begins && sent > 0;
+	return sent;
+}
+
+/* Is only the contribution of the last rank missing, or with @pausing only its second message? */
 static bool waits_for_last(const struct dblp_req *req, u32 last)
 {
 	bool waits = false;
@@ -363,18 +389,12 @@ static bool waits_for_last(const struct dblp_req *req, u32 last)
 
 		if (t->step->op != DBLP_STEP_ADD || t->ended)
 			continue;
-		if (t->begun || t->step->peer != last)
+		if (t->begun || t->step->peer != last || (pausing && !dblp_task_way(t).goes_on))
 			return false;
 		waits = true;
 	}
 	return waits;
 }
-
-/* Number of checks of timeouts by engines; a stalled rank 0 makes none */
-static u64 n_looks;
-static bool stall, stalled;
-/* The clock of rank 0 skips at once, and then its memory fails */
-static bool poor;
 
 static void look(const struct dblp_comm *comm)
 {
@@ -401,22 +421,24 @@ u64 __wrap_dblp_ctl_timeout(struct dblp_comm *comm, u64 now)
 		return __real_dblp_ctl_timeout(comm, now);
 	/* The waits of all rounds */
 	passed = 16 * LATE_MS * MS_NS;
+	/* The second message is received after this engine has looked for late ranks */
+	__atomic_store_n(&skipped, pausing, __ATOMIC_SEQ_CST);
 	return now;
 }
 
 /* Packet loss: each answer is overdue when the engine checks, but some arrive */
 static u64 n_came;
 
-static bool answers_late(int fd, uint64_t *heard)
+static bool is_alive_late(int fd, uint64_t *received)
 {
 	(void)fd;
-	*heard += n_came;
+	*received += n_came;
 	return false;
 }
 
 TEST(a_silent_rank_has_failed)
 {
-	static const struct dblp_transport lossy = { .answers = answers_late };
+	static const struct dblp_transport lossy = { .is_alive = is_alive_late };
 	struct dblp_ctlconn ctl = { .rank = 1, .fd = dup(0) };
 	struct dblp_link links[2] = { 0 };
 	struct dblp_comm comm = {
@@ -426,7 +448,6 @@ TEST(a_silent_rank_has_failed)
 		.epoll = -1,
 		.ctl = &ctl,
 		.n_ctl = 1,
-		.suspect = -1,
 		.n_links = 1,
 		.link = links,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -435,15 +456,15 @@ TEST(a_silent_rank_has_failed)
 
 	links[1].state = DBLP_LINK_READY;
 	ASSERT_LE(0, ctl.fd);
-	for (at = 0; !comm.error && at < 100000 * MS_NS; at = comm.look_at) {
+	for (at = 0; !comm.decision.is_set && at < 100000 * MS_NS; at = comm.check_at) {
 		if (at >= came_at + 3000 * MS_NS && at < 50000 * MS_NS) {
 			came_at = at;
 			n_came++;
 		}
 		__real_dblp_ctl_timeout(&comm, at);
 	}
-	EXPECT_EQ(-ETIMEDOUT, comm.error);
-	EXPECT_EQ(1, comm.failed_rank);
+	EXPECT_EQ(ETIMEDOUT, comm.decision.error);
+	EXPECT_EQ(1, comm.decision.rank);
 	EXPECT_LT(45000 * MS_NS, came_at);
 	EXPECT_LE(came_at + 4000 * MS_NS, at);
 	EXPECT_GE(came_at + 5000 * MS_NS, at);
@@ -521,6 +542,39 @@ TEST(a_late_rank_is_skipped_and_may_return)
 	}
 }
 
+static void run_paused(struct rank *r)
+{
+	static struct dblp_transport slow;
+	int *v = new_vector(r, 0);
+	struct dblp_req *req;
+
+	/* The transport is not in use before the first operation */
+	if (r->attr.rank + 1 == r->nranks) {
+		slow = dblp_transport_tcp;
+		slow.send = send_one_and_pause;
+		r->comm->transport = &slow;
+	}
+	r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	r->good = !r->err && is_sum(r, v, 0, r->count, 0);
+	free(v);
+}
+
+/* Although its second message arrives after the others have waited long enough */
+TEST(a_contribution_that_has_begun_is_not_late)
+{
+	pausing = true;
+	skipped = false;
+	prepare(3, next_epoch(), 1000, run_paused);
+	EACH_RANK(3, r->op.algo = DBLP_PS, r->op.wait_ms = LATE_MS, r->attr.message_bytes = 3000);
+	run_all(3);
+	pausing = false;
+	expect_good(_metadata, 3);
+	EXPECT_TRUE(skipped);
+	EXPECT_EQ(0, rank[0].result.late_ranks);
+	EXPECT_EQ(0, rank[0].result.missing);
+}
+
 /* The last rank is late in all rounds */
 static void run_late_half(struct rank *r)
 {
@@ -585,7 +639,10 @@ static void run_poor_late(struct rank *r)
 	free(v);
 }
 
-/* Rank 0 owns two parts; after the error in the first it does not touch the second */
+/*
+ * Rank 0 owns two parts. Once the error in the first has failed the communicator, it does
+ * not touch the second
+ */
 TEST(a_vector_is_unchanged_after_its_operation_has_failed)
 {
 	int i;

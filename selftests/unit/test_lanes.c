@@ -51,7 +51,7 @@ TEST(invalid_parts_are_refused)
 {
 	const struct dblp_lane lane[2] = { { 0 } };
 	struct dblp_lane_part part[2] = { { 0, 4, 0, 0 }, { 4, 10, 1, 0 } };
-	struct dblp_layout layout = { lane, 2, part, 2 };
+	struct dblp_layout layout = { lane, 2, part, 2, 0 };
 
 	EXPECT_EQ(0, dblp_parts_check(&layout, 10));
 	EXPECT_EQ(-EINVAL, dblp_parts_check(&layout, 9));
@@ -98,7 +98,7 @@ static void draw(struct prng *rng, struct case_of *c)
 	memset(c, 0, sizeof(*c));
 	c->layout = (struct dblp_layout) {
 		c->lane, 1 + prng_below(rng, LANES), c->part,
-		1 + prng_below(rng, PARTS),
+		1 + prng_below(rng, PARTS), prng_below(rng, 2) * prng_below(rng, 30),
 	};
 	if (c->layout.lanes > 1 && prng_below(rng, 2)) {
 		c->lane[0].large = 1 + prng_below(rng, 999999);
@@ -176,6 +176,32 @@ static bool way_is_good(const struct case_of *c, const struct dblp_step *s, stru
 	       (way.choice == DBLP_CHOICE_LARGE) == !!large;
 }
 
+/* Do steps with more elements than a message become several, in order? */
+static bool cuts_are_good(const struct case_of *c, u32 r)
+{
+	const u64 most = c->layout.most;
+	struct dblp_layout whole = c->layout;
+	struct dblp_plan plan = c->plan;
+	ssize_t i, n = 0;
+
+	for (i = 0; i < c->n[r]; i++) {
+		const struct dblp_step *s = &c->step[r][i];
+
+		n += !c->way[r][i].goes_on;
+
+		if (most && s->count > most)
+			return false;
+		if (!c->way[r][i].goes_on)
+			continue;
+		if (!i || s[-1].count != most || s[-1].offset + most != s->offset ||
+		    s[-1].op != s->op || s[-1].peer != s->peer || s[-1].round != s->round)
+			return false;
+	}
+	plan.rank = r;
+	whole.most = 0;
+	return n == dblp_layout_steps(&plan, &whole, NULL, NULL, 0);
+}
+
 static bool same_message(const struct dblp_step *a, struct dblp_way x,
 			 const struct dblp_step *b, struct dblp_way y)
 {
@@ -243,6 +269,7 @@ TEST(steps_of_parts_are_those_of_one_vector_for_each_lane)
 		ASSERT_EQ(0, dblp_parts_check(&c.layout, c.plan.count));
 		plan_all(&c);
 		for (a = 0; a < c.plan.nranks; a++) {
+			ASSERT_TRUE(cuts_are_good(&c, a));
 			for (i = 0; i < c.n[a]; i++)
 				ASSERT_TRUE(way_is_good(&c, &c.step[a][i], c.way[a][i]));
 			for (b = 0; b < c.plan.nranks; b++)

@@ -307,7 +307,7 @@ TEST(pmtu__large_packets_end_a_suspicion)
 		dblp_pmtu_lost(&p, 1400, false, S);
 	EXPECT_FALSE(dblp_pmtu_quiet(&p));
 	dblp_pmtu_acked(&p, 1399, false, S);
-	EXPECT_TRUE(p.doubt);
+	EXPECT_TRUE(p.suspected);
 	EXPECT_EQ(1200, dblp_pmtu_next(&p, S));
 	dblp_pmtu_acked(&p, 1400, false, S);
 	EXPECT_TRUE(dblp_pmtu_quiet(&p));

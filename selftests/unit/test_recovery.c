@@ -760,8 +760,9 @@ TEST_F(sent, dblp_sent_grow__keeps_all)
  * Lost packets are forgotten: their late ACKs are neither spurious nor for other
  * packets
  */
-TEST_F(sent, dblp_sent_shrink__continues_in_one_block)
+TEST_F(sent, dblp_sent_shrink__continues_in_a_small_block)
 {
+	const u32 size = 4;
 	u32 i;
 
 	push(&self->m, 1000);
@@ -769,15 +770,15 @@ TEST_F(sent, dblp_sent_shrink__continues_in_one_block)
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
 	EXPECT_TRUE(ack(&self->m, 999, 999, 0));
 	EXPECT_EQ(0, self->m.s.inflight_pkts);
-	ring_shrink(&self->m.s);
-	EXPECT_EQ(DBLP_SENT_BLOCK - 1, self->m.s.mask);
-	EXPECT_EQ(DBLP_SENT_BLOCK, dblp_sent_free(&self->m.s));
-	push(&self->m, DBLP_SENT_BLOCK);
+	ring_shrink(&self->m.s, size);
+	EXPECT_EQ(size - 1, self->m.s.mask);
+	EXPECT_EQ(size, dblp_sent_free(&self->m.s));
+	push(&self->m, size);
 	EXPECT_EQ(0, dblp_sent_free(&self->m.s));
 	EXPECT_TRUE(ack(&self->m, 0, 0, 0));
-	EXPECT_EQ(DBLP_SENT_BLOCK, self->m.s.inflight_pkts);
+	EXPECT_EQ(size, self->m.s.inflight_pkts);
 	EXPECT_EQ(0, self->m.s.spurious);
-	push(&self->m, 1000);
+	push(&self->m, 1060);
 	for (i = 1000; i < 2064; i += 8)
 		EXPECT_TRUE(ack(&self->m, i, i + 7, 0));
 	EXPECT_EQ(0, self->m.s.inflight_pkts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Arithmetic of element types, compared with doubles */
-#include <collective.h>
+#include <plan.h>
 #include <math.h>
 #include <reduce.h>
 

@@ -172,11 +172,12 @@ TEST(the_block_size_stays)
 
 	for (k = 0; k < 3000; k++) {
 		u64 count = 1 + prng_below(&rng, COUNT), least, before;
+		u32 run = 1 + prng_below(&rng, 20);
+		u32 share = 1000 + prng_below(&rng, 300000);
 		struct dblp_sparse_how how = plain;
 		struct packed p;
 
-		draw(&rng, v, count, 1000 + prng_below(&rng, 300000),
-		     1 + prng_below(&rng, 20));
+		draw(&rng, v, count, share, run);
 		how.last = prng_below(&rng, DBLP_SPARSE_SHIFTS);
 		p = put(&how, v, count);
 		least = least_cost((char *)v, count, 4);

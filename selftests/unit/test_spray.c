@@ -215,7 +215,7 @@ TEST_F(spray, dblp_port_due__seldom)
 	p[3].missed = 0;
 	EXPECT_EQ(4, dblp_port_due(p, 4, 10 * MS, now + S));
 	/* With a longer round trip, not before an answer can arrive */
-	p[3] = (struct dblp_port) { .announced = true, .missed = DBLP_SPRAY_DEAD, .heard = now };
+	p[3] = (struct dblp_port) { .announced = true, .missed = DBLP_SPRAY_DEAD, .acked_at = now };
 	EXPECT_EQ(3, dblp_port_due(p, 4, 200 * MS, now));
 	EXPECT_EQ(4, dblp_port_due(p, 4, 200 * MS, now + 199 * MS));
 	EXPECT_EQ(3, dblp_port_due(p, 4, 200 * MS, now + 200 * MS));

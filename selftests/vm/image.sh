@@ -30,7 +30,7 @@ copy_tests()
 	[ "$arm64" -eq 0 ] || cross=(CC=aarch64-linux-gnu-gcc)
 	mkdir -p "$dir/selftests"
 	if [ -n "$only_tools" ]; then
-		make -s -j "$(nproc)" -C "$checkout" tools &&
+		make -s -j "$(nproc)" -C "$checkout" tools lab &&
 			(cd "$checkout" && cp -r -L --parents tools "$dir")
 	else
 		make -s -k -i -j "$(nproc)" -C "$checkout/selftests" install INSTALL_PATH="$tree/kselftest" "${cross[@]}"
@@ -40,7 +40,8 @@ copy_tests()
 		cat "$tmp/make" >&2
 		say "continuing without the programs that do not build"
 	fi
-	cp -r -L "$checkout/selftests/lab" "$checkout/selftests/lib" "$dir/selftests/"
+	cp -r -L "$checkout/selftests/lib" "$dir/selftests/"
+	cp -r -L "$checkout/lab" "$dir/"
 	find "$dir" -name '*.[oad]' -delete
 }
 
@@ -75,14 +76,17 @@ pack()
 # make_image: print the initramfs without the command
 make_image()
 {
-	local checkout=$top_dir root='' base tree=$tmp/tree
+	local checkout=$top_dir root='' base last=() tree=$tmp/tree
 
 	if [ "$arm64" -eq 1 ]; then
 		root=$("$vm_dir/arm64" root) && checkout=$("$vm_dir/arm64" programs) || exit 2
 	fi
 	base=("$("$vm_dir/initramfs" "$kernel" "$root")") || exit 2
 	[ -z "$ynl" ] || base+=("$("$vm_dir/ynl")") || exit 2
-	[ -z "$torch" ] || base+=("$("$vm_dir/torch")") || exit 2
+	case ${torch:-0}$um$version in
+	11*|10*-trixie) last=("$("$vm_dir/torch" --trixie)") || exit 2 ;;
+	1*) base+=("$("$vm_dir/torch")") || exit 2 ;;
+	esac
 	[ -z "$bpftrace" ] || base+=("$("$vm_dir/bpftrace")") || exit 2
 
 	mkdir -p "$tree/usr/local/bin"
@@ -90,12 +94,23 @@ make_image()
 	with_lock "programs-$(printf '%s' "$top_dir" | sha256sum | cut -c 1-8)" copy_tests || exit 2
 	link_programs
 	cp "$vm_dir/run-tests" "$tree/usr/local/bin/"
-	ln -s kselftest/dblp/selftests kselftest/dblp/tools kselftest/dblp/python "$tree/"
+	ln -s kselftest/dblp/selftests kselftest/dblp/tools kselftest/dblp/python kselftest/dblp/lab "$tree/"
 	[ -z "$torch" ] || cp -r --remove-destination "$top_dir/python/." "$tree/kselftest/dblp/python" ||
 		die "cannot copy the Python package"
 	[ -z "$add" ] || cp -a "$add/." "$tree/add" || die "cannot copy $add"
 	cp "$vm_dir/init" "$tree/init"
-	cat "${base[@]}" && pack
+	# Debian 13's C library replaces this machine's, for all programs
+	cat "${base[@]}" && pack && { [ -z "${last[*]}" ] || cat "${last[@]}"; }
+}
+
+# make_sources: print the part of the initramfs for installed packages, with init and what their
+# test reads
+make_sources()
+{
+	local tree=$tmp/tree
+
+	mkdir -p "$tree/root" && cp "$vm_dir/init" "$tree/" && cp -r "$top_dir/README.md" "$top_dir/debian" "$tree/root/" &&
+		pack
 }
 
 # make_command WORD...: print the part of the initramfs with the command

@@ -45,7 +45,7 @@ add_python()
 		mkdir -p "$tree${file%/*}" && cp "$file" "$tree$file" || return
 	done
 	# Compile modules here: the guest is slow, and all files there have the same date
-	"$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$tree" "$tree/usr/lib"
+	"$python" -m compileall -q -j "${python_jobs:-0}" --invalidation-mode unchecked-hash -s "$tree" "$tree/usr/lib"
 }
 
 # add_libraries: copy the libraries that programs and libraries in $tree need

@@ -40,10 +40,16 @@ make_root()
 			die "cannot unpack $pkg"
 	done
 	rm -r "$new/archives"
-	mkdir -p "$new/root/tmp" "$new/root/proc" "$new/root/dev"
+	mkdir -p "$new/root/tmp" "$new/root/proc" "$new/root/dev" "$new/root/etc"
+	echo "127.0.0.1 localhost" > "$new/root/etc/hosts"
+	echo "root:x:0:0::/tmp:/bin/sh" > "$new/root/etc/passwd"
 	touch "$new/root/dev/null"
 	ln -s -f gawk "$new/root/usr/bin/awk"
 	ln -s -f dash "$new/root/usr/bin/sh"
+	# Libraries that packages' scripts would choose among
+	for pkg in "$new"/root/usr/lib/*/blas/libblas.so.3 "$new"/root/usr/lib/*/lapack/liblapack.so.3; do
+		[ ! -e "$pkg" ] || ln -s "${pkg#"${pkg%/*/*}/"}" "${pkg%/*/*}/" || exit
+	done
 	for pkg in "$new"/root/usr/lib/llvm-*/bin/*; do
 		[ ! -e "$pkg" ] || ln -s -f "../${pkg#"$new/root/usr/"}" "$new/root/usr/bin/"
 	done

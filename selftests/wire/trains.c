@@ -768,6 +768,39 @@ TEST(a_train_is_one_buffer)
 	side_end(&side);
 }
 
+/* More than forty packets with the MTU of netns_set_mtu() below */
+#define LONG		60000
+#define LONG_PACKETS	40
+
+/* Send a message, and return the number of received buffers, ACKs included */
+static unsigned long buffers_of_message(int from, int to)
+{
+	static char sent[LONG], received[LONG];
+	unsigned long before = buffers();
+
+	memset(sent, 1, sizeof(sent));
+	if (send(from, sent, LONG, 0) != LONG || recv(to, received, LONG, 0) != LONG)
+		die("message");
+	return buffers() - before;
+}
+
+/* The parameter applies to existing sockets: gso off sends each packet separately */
+TEST(no_trains_with_gso_off)
+{
+	struct sockaddr_dblp addr;
+	int listener, from, to;
+
+	netns_new();
+	netns_set_mtu(1500);
+	listener = new_listener("127.0.0.1", 1, &addr);
+	connect_pair(&addr, listener, &from, &to);
+	EXPECT_GT(LONG_PACKETS, buffers_of_message(from, to));
+	EXPECT_EQ(0, system("dblpctl param set gso off"));
+	EXPECT_LE(LONG_PACKETS, buffers_of_message(from, to));
+	EXPECT_EQ(0, system("dblpctl param set gso on"));
+	EXPECT_GT(LONG_PACKETS, buffers_of_message(from, to));
+}
+
 /* Whatever comes: the seed is fixed, so what fails once fails again */
 /* Bits of headers except most of the packet number, which would make later packets old */
 static void flip_bits(struct packet *p, u64 *state)

@@ -81,6 +81,19 @@ def good(outcome):
     return outcome
 
 
+def torchrun_options():
+    """
+    Options of torchrun by which ranks of this machine find each other, and its environment. That of
+    Debian 13 has no libuv, which the store of --standalone needs.
+    """
+    from importlib import metadata  # not in the VM, as PyTorch is not
+
+    if tuple(map(int, metadata.version("torch").split(".")[:2])) < (2, 6):
+        return ["--standalone"], {}
+    return (["--rdzv_backend", "c10d", "--rdzv_conf", "store_type=file", "--local-addr", "127.0.0.1"],
+            {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "USE_LIBUV": "0"})
+
+
 def until(condition):
     end = time.monotonic() + LONG
     while not condition():

@@ -20,7 +20,7 @@ if __name__ == "__main__":
     guard.guard()
 
 import dblp
-from common import LONG, Store, good, process, with_ranks
+from common import LONG, Store, good, process, until, with_ranks
 
 COUNT = 500000
 ROUNDS = 5
@@ -37,7 +37,15 @@ def dblpctl(*args):
     return subprocess.run(["dblpctl", *args], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def sockets():
+    return json.loads(dblpctl("-j", "socket", "list"))
+
+
 class Losses(unittest.TestCase):
+    def setUp(self):
+        # A closed connection is listed until its peer has everything
+        until(lambda: not sockets())
+
     def test_without_a_budget_nothing_is_lost(self):
         def run(comm):
             v = ones()
@@ -99,6 +107,7 @@ class Losses(unittest.TestCase):
         try:
             good(with_ranks(3, run, job=7, **DBLP))
         finally:
+            until(lambda: not sockets())
             dblpctl("job", "del", "7")
 
     def test_sockets_show_their_job_and_rank(self):
@@ -116,6 +125,7 @@ class Losses(unittest.TestCase):
                     self.assertIn("job 7 (resnet)", " ".join(dblpctl("socket", "show", str(s["id"])).split()))
                     p.communicate("", LONG)
         finally:
+            until(lambda: not sockets())
             dblpctl("job", "del", "7")
 
     def test_sockets_are_in_the_job_and_norms_move_it(self):
@@ -129,6 +139,7 @@ class Losses(unittest.TestCase):
             with self.assertRaisesRegex(FileNotFoundError, "there is no such job"):
                 dblp.report_norm(8, 1)
         finally:
+            until(lambda: not sockets())
             dblpctl("job", "del", "7")
 
 

@@ -460,6 +460,44 @@ class Waiting(unittest.TestCase):
             self.assertFalse(readable(comm))
             self.assertEqual([list(a) for a in v], [[2]] * 3)
 
+    def test_ended_looks_at_no_more_requests_than_have_ended(self):
+        def two(comm):
+            for _ in range(2):
+                comm.allreduce(array.array("i", [1])).wait(LONG)
+            go.wait(LONG)
+            for _ in range(98):
+                comm.allreduce(array.array("i", [1])).wait(LONG)
+
+        def collect(op, seconds):
+            looked.append(op)
+            return real(op, seconds)
+
+        go, looked, found = threading.Event(), [], []
+        with other_rank(two) as comm:
+            requests = [comm.allreduce(array.array("i", [1])) for _ in range(100)]
+            real, comm._collect = comm._collect, collect
+            while len(found) < 2:
+                self.assertTrue(readable(comm, LONG))
+                found += comm.ended()
+            self.assertEqual(found, requests[:2])
+            self.assertEqual(comm.ended(), [])
+            self.assertLess(len(looked), 10)
+            go.set()
+            for request in requests[2:]:
+                request.wait(LONG)
+        self.assertEqual(comm.ended(), [])
+
+    def test_ends_are_asked_for_while_another_thread_begins_an_operation(self):
+        def begin(handle, req):
+            # As if another thread called this now
+            found.append(comm.ended())
+            return dblp._c.lib.dblp_barrier(handle, req)
+
+        found = []
+        with other_rank(lambda comm: comm.barrier(LONG)) as comm:
+            comm._submit(begin, (), None).wait(LONG)
+        self.assertEqual(found, [[]])
+
     def test_asyncio_waits_for_requests(self):
         async def reduce(comm):
             loop, ended = asyncio.get_running_loop(), asyncio.Queue()
@@ -770,13 +808,19 @@ class Opening(unittest.TestCase):
         self.refused(ValueError, "rank -1 is not", -1, 1, kv)
         self.refused(TypeError, "job must be an int", 0, 1, kv, job="1")
         self.refused(TypeError, "transport must be a str", 0, 1, kv, transport=1)
-        self.refused(TimeoutError, "have not joined within 100 ms: 1", 0, 2, kv)
+        # A name that the other ranks do not need is not the reason
+        with mock.patch.dict(os.environ, MASTER_ADDR="no-such-host.invalid"):
+            self.refused(TimeoutError, "have not joined within 100 ms: 1", 0, 2, kv)
 
     def test_secrets_ports_and_limits_reach_the_library(self):
         kv = Store().kv()
         self.refused(OSError, "ports 9-x are not a range", 0, 1, kv, ports="9-x")
         self.refused(OSError, "the secret is not 32 hexadecimal digits", 0, 1, kv, secret="abc")
         self.refused(OSError, "bind nowhere is not an address", 0, 1, "tcp://127.0.0.1:1", bind="nowhere")
+        self.refused(OSError, "only over transport dblp", 0, 1, kv, secret="0" * 32, authenticate=True)
+        self.refused(TypeError, "authenticate must be a bool, not 'no'", 0, 1, kv, authenticate="no")
+        with mock.patch.dict(os.environ, DBLP_AUTHENTICATE="1"):
+            self.refused(OSError, "only with a secret", 0, 1, kv)
         self.refused(ValueError, "operation_ms -1 is not", 0, 1, kv, operation_ms=-1)
 
     def test_all_ranks_come_as_the_environment_says(self):

@@ -49,6 +49,7 @@ def values():
     yield f"DBLP_LEVELS_MAX == {_c.LEVELS_MAX}"
     yield f"DBLP_LANES_MAX == {_c.LANES_MAX}"
     yield f"DBLP_ABSENT_RANKS == {_c.ABSENT_RANKS}"
+    yield f"DBLP_VALUE_TEXT == {_c.VALUE_TEXT}"
     yield f"DBLP_BLOCK_MAX == {_c.BLOCK_MAX}"
     yield f"DBLP_PHASES == {_c.PHASES}"
     yield f"DBLP_COMM_RANK_ENV == {_c.RANK_ENV}"
@@ -56,7 +57,7 @@ def values():
 
 def refused(claims):
     """The claims that the compiler refutes"""
-    text = "#include <stddef.h>\n#include <linux/dblp.h>\n#include <comm.h>\n#include <libdblp.h>\n"
+    text = "#include <stddef.h>\n#include <linux/dblp.h>\n#include <comm.h>\n#include <tune.h>\n#include <libdblp.h>\n"
     text += "".join(f'_Static_assert({claim}, "claim {i}");\n' for i, claim in enumerate(claims))
     with tempfile.NamedTemporaryFile("w", suffix=".c") as f:
         f.write(text)
@@ -85,7 +86,7 @@ class Layout(unittest.TestCase):
         self.assertEqual(refused(["sizeof(struct dblp_op) == 7", "1"]), ["sizeof(struct dblp_op) == 7"])
 
     def test_no_field_or_flag_of_the_headers_is_forgotten(self):
-        text = header("tools/libdblp/comm.h") + header("tools/libdblp/collective.h")
+        text = header("tools/libdblp/comm.h") + header("tools/libdblp/plan.h") + header("tools/libdblp/tune.h")
         for name, struct in _c.STRUCTS.items():
             body = re.search(rf"^struct {name} {{\n(.*?)^}};", text, re.M | re.S).group(1)
             found = re.findall(r"\(\*(\w+)\)|(\w+)(?:\[\w+\])?;", re.sub(r"\)\([^;]*;", ");", body))

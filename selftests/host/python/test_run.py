@@ -14,11 +14,12 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import dblp
 from common import LONG, until
 from dblp.progress import Line
-from dblp.run import _reserved, free_ports, parse_hosts, reserve
+from dblp.run import Node, _reserved, environment, free_ports, node_command, parse_hosts, parser, reserve
 
 LAUNCH = [sys.executable, "-m", "dblp.run"]
 SUM = """
@@ -84,8 +85,8 @@ class Ranks(unittest.TestCase):
     def test_limits_and_ports_are_those_of_the_options_or_of_the_environment(self):
         names = ("DBLP_PORTS", "DBLP_BIND", "DBLP_JOIN_MS", "DBLP_TIMEOUT_MS", "DBLP_OPERATION_MS")
         code = f"import os; print(*[os.environ.get(n) for n in {names}])"
-        options = ("--ports", "40000-40100", "--bind", "::1", "--join-timeout", "10m", "--timeout", "1.5s",
-                   "--operation-timeout", "30")
+        options = ("--ports", "40000-40100", "--bind", "::1", "--join-timeout", "10min", "--timeout", "1.5s",
+                   "--operation-timeout", "30s")
         self.assertEqual(python(1, code, *options)[1], ["[0] 40000-40100 ::1 600000 1500 30000"])
         env = {**os.environ, "DBLP_PORTS": "1-2", "DBLP_JOIN_MS": "7"}
         self.assertEqual(python(1, code, "--join-timeout", "500ms", env=env)[1], ["[0] 1-2 None 500 None None"])
@@ -100,6 +101,22 @@ class Ranks(unittest.TestCase):
         self.assertFalse(os.path.exists(out[0].split("'")[-2]))
         self.assertNotEqual(python(1, code)[1][0].split("'")[3], out[0].split("'")[3])
         self.assertEqual(python(1, code, "--no-secret", env=env)[1], ["[0] None"])
+
+    def test_data_is_authenticated_if_that_is_asked_for(self):
+        code = "import os; print(os.environ.get('DBLP_AUTHENTICATE'))"
+        self.assertEqual(python(1, code)[1], ["[0] None"])
+        o = parser().parse_args(["-n", "1", "--authenticate", "train.py"])
+        o.master_addr, o.master_port = "127.0.0.1", 29500
+        self.assertEqual(environment(o, Node(0, 1, 1), 0)["DBLP_AUTHENTICATE"], "1")
+        self.assertIn(" --authenticate -- train.py", node_command(o, Node(1, 1, 2)))
+        with unittest.mock.patch.dict(os.environ, DBLP_AUTHENTICATE="1"):
+            self.assertIn(" DBLP_AUTHENTICATE=1 ", node_command(o, Node(1, 1, 2)))
+        status, _, err = python(1, code, env={**os.environ, "DBLP_AUTHENTICATE": "1"})
+        self.assertEqual((status, err.count("data can be authenticated only over transport dblp")), (1, 1))
+        for wrong in (("--no-secret",), ("--transport", "tcp")):
+            status, _, err = python(1, code, "--authenticate", *wrong)
+            self.assertEqual(status, 2)
+            self.assertIn("--authenticate needs the secret of the run, and transport dblp", err)
 
     def test_a_file_of_python_is_run_by_the_python_of_the_active_environment(self):
         folder = self.enterContext(tempfile.TemporaryDirectory())
@@ -469,8 +486,9 @@ class Options(unittest.TestCase):
         wrong = [
             (["--require"], 2, "--require and --output need -n or --hosts"),
             (["-n", "1", "--ports", "2-1"], 2, "'2-1' is not a range of ports"),
-            (["-n", "1", "--timeout", "5d"], 2, "'5d' is not a time such as"),
-            (["-n", "1", "--grace", "0"], 2, "'0' is not within 1ms"),
+            (["-n", "1", "--timeout", "5d"], 2, "time '5d' is not a time such as"),
+            (["-n", "1", "--timeout", "5"], 2, "time '5' has no unit: ms, s, min or h"),
+            (["-n", "1", "--grace", "0s"], 2, "time '0s' is not above 0"),
             (["-n", "1", "--hosts", "/dev/null"], 2, "-n and --hosts exclude each other"),
             (["-n", "0"], 2, "'0' is not a number within 1"),
             (["-n", "1", "--budget", "2"], 2, "budget '2' has no unit"),

@@ -2,6 +2,7 @@
 """dblp.torch, by real DDPs over TCP. The scenarios of ranks are in ddp.py."""
 
 import array
+import errno
 import os
 import pickle
 import subprocess
@@ -15,8 +16,8 @@ import torch
 
 import dblp
 import dblp.torch
-from common import LONG, good, with_ranks
-from test_run import run
+from common import LONG, good, torchrun_options, until, with_ranks
+from test_run import ended, run, start
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPT = os.path.join(HERE, "ddp.py")
@@ -90,6 +91,65 @@ class Replicas(unittest.TestCase):
         self.assertEqual(err.count("an unpickled DistributedDataParallel uses PyTorch's own path"), 2)
 
 
+class Staged(unittest.TestCase):
+    """Gradients on a device, which is this process: the whole way by pinned memory, over TCP"""
+
+    def ranks(self, n, scenarios, *options, script=SCRIPT):
+        with tempfile.TemporaryDirectory() as folder:
+            return run("-n", str(n), "--transport", "tcp", "--no-hook", *options, script, *scenarios.split(),
+                       env={**os.environ, "DDP_DEVICE": "fake", "DDP_FOLDER": folder})
+
+    def same(self, n, lines, scenarios):
+        status, out, err = self.ranks(n, scenarios, "--require")
+        self.assertEqual(status, 0, err)
+        by_rank = [[line.split("] ", 1)[1] for line in out if line.startswith(f"[{rank}] ")] for rank in range(n)]
+        self.assertEqual(by_rank, by_rank[:1] * n, out)
+        self.assertEqual(len(by_rank[0]), lines, out)
+        return by_rank[0]
+
+    def test_gradients_have_the_bits_of_gloo_with_all_options_of_ddp(self):
+        self.assertEqual(self.same(2, 1, "matrix"), ["the same 96"])
+
+    def test_replicas_are_the_same_whatever_is_in_buckets(self):
+        self.same(2, 6, "sparse swapped scaled fp16 two")
+        self.same(2, 4, "copied again")
+        self.same(3, 5, "lanes plain rebuilt no_sync join")
+
+    def test_norms_of_gradients_are_told_to_the_job(self):
+        status, out, err = self.ranks(3, "norms", "--job", "7", "--norms", "3")
+        self.assertEqual((status, said(out)), (0, ["norms"] * 3), err)
+
+    def test_all_learn_which_rank_failed_in_backward(self):
+        status, out, err = self.ranks(3, "crash")
+        self.assertEqual(status, 7, err)
+        self.assertLessEqual(set(out), {"[0] error 1", "[2] error 1"})
+
+    def test_a_bucket_that_cannot_begin_on_a_rank_fails_on_all(self):
+        status, out, err = self.ranks(2, "unbegun")
+        self.assertEqual((status, out), (7, ["[0] error 1"]), err)
+
+
+    def gpu(self, *names, **env):
+        with start("--cuda", *names, launch=[sys.executable, os.path.join(HERE, "run")], env={**os.environ, **env}) as p:
+            return ended(p)
+
+    def test_backward_neither_waits_for_the_device_nor_stops_sums(self):
+        status, out, err = self.ranks(2, "amp overlap unsynchronised", "--job", "7", script=os.path.join(HERE, "gpu.py"))
+        self.assertEqual((status, said(out)), (0, ["0.0e+00 from Gloo", "6 buckets", "6 buckets"]), err)
+
+    def test_the_checks_of_a_gpu_are_a_table(self):
+        status, out, err = self.gpu("plain pinned", DDP_DEVICE="fake")
+        self.assertEqual(status, 0, out)
+        self.assertRegex("\n".join(out), r"(?s)1 of 1 passed.*staging, .* ok +0.* of .* GB/s +>= 0.8")
+
+    @unittest.skipIf(torch.cuda.is_available(), "this machine has a GPU")
+    def test_the_checks_of_a_gpu_say_that_there_is_none(self):
+        status, out, err = self.gpu(DDP_DEVICE="cpu")
+        self.assertEqual(status, 4)
+        for text in *out, err:
+            self.assertRegex(text, "TAP version|finds no GPU on this machine: nothing was tested")
+
+
 class Averages(unittest.TestCase):
     def test_are_of_groups_in_turn_and_at_the_end_of_all(self):
         status, out, err = ranks(4, "averager", "--require")
@@ -156,11 +216,12 @@ class Starts(unittest.TestCase):
         self.assertEqual((status, len(out), len(set(said(out)))), (0, 2, 1), err)
 
     def test_torchrun_starts_ranks_again_after_a_failure(self):
+        how, env = torchrun_options()
         with tempfile.TemporaryDirectory() as folder:
             # -r and -t: Debian 12's torchrun fails without them, on Python 3.11
-            got = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
+            got = subprocess.run([sys.executable, "-m", "torch.distributed.run", *how, "--nproc_per_node", "2",
                                   "--max_restarts", "2", "-r", "1", "-t", "1", "--log_dir", folder, SCRIPT, "elastic"],
-                                 env={**os.environ, "DBLP_TRANSPORT": "tcp", "DDP_FOLDER": folder}, timeout=LONG * 4,
+                                 env={**os.environ, **env, "DBLP_TRANSPORT": "tcp", "DDP_FOLDER": folder}, timeout=LONG * 4,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         ends = sorted(line.split(":", 1)[1] for line in got.stdout.splitlines())
         self.assertEqual((got.returncode, len(ends), len(set(ends))), (0, 2, 1), got.stdout + got.stderr)
@@ -213,6 +274,9 @@ class Bucket:
 
     def buffer(self):
         return self._buffer
+
+    def index(self):
+        return 0
 
     def is_last(self):
         return True
@@ -285,9 +349,9 @@ class Residuals(unittest.TestCase):
             self.rounds(state, total, 2, layout=((2, 1), (0,)))
             stored = pickle.dumps(state)
             del state
-            # The residual of the DDP is freed
-            self.assertFalse(any(comm.residual((1 << 32) + i, array.array("f", [0] * size))
-                                 for i, size in enumerate((2, 1, 2, 1)) for size in (size * self.SIZE,)))
+            # The residual of the DDP is freed, when the thread of the State has dropped the last future
+            until(lambda: not any(comm.residual((1 << 32) + i, array.array("f", [0] * size))
+                                  for i, size in enumerate((2, 1, 2, 1)) for size in (size * self.SIZE,)))
             state = pickle.loads(stored)
             # Without a process group the state cannot open a communicator
             state._comm = comm
@@ -386,12 +450,37 @@ class Ops(unittest.TestCase):
         self.assertGreaterEqual(min(keys), 1 << 32)
         self.assertEqual((state.buckets, other.buckets), (4, 1))
 
+    def test_attributes_are_built_once_for_each_bucket(self):
+        state = dblp.torch.State(self.comm, "2%")
+        buckets = Bucket(torch.ones(3)), Bucket(torch.ones(4))
+        with unittest.mock.patch.object(dblp.torch, "make_op", wraps=dblp.torch.make_op) as built:
+            for bucket in buckets * 3:
+                self.reduce(state, bucket)
+            self.assertEqual(built.call_count, 2)
+            state.how.update(budget="3%")
+            self.assertEqual(self.reduce(state, buckets[0])[1], 30000)
+
+    def test_a_key_that_is_in_use_keeps_no_other_residual(self):
+        state = dblp.torch.State(self.comm, "2%")
+        for bucket in Bucket(torch.ones(3)), Bucket(torch.ones(4)):
+            self.reduce(state, bucket)
+        with unittest.mock.patch.object(self.comm, "forget", side_effect=OSError(errno.EBUSY, "in use")) as forget:
+            state._residuals.end()
+        self.assertEqual(forget.call_count, 2)
+
+    def test_parameters_on_a_device_without_pinned_memory_are_refused(self):
+        with self.assertRaisesRegex(TypeError, "on meta, a device without streams: only those in"):
+            dblp.torch.State(self.comm, module=torch.nn.Linear(2, 2, device="meta"))
+        # A device of which PyTorch knows more than this machine
+        name = "xpu" if torch.cuda.is_available() else "cuda"
+        self.assertRaisesRegex(TypeError, f"on {name}, and PyTorch has no pinned", dblp.accelerator.device_of, name)
+
     def test_numbers_of_the_environment_that_are_wrong_are_named(self):
         for name, function in (("DBLP_NORMS", dblp.torch.register), ("DBLP_JOB", dblp.torch.communicator),
                                ("TORCHELASTIC_RESTART_COUNT", dblp.torch.communicator)):
             with unittest.mock.patch.dict(os.environ, {name: "1x"}), \
                     self.assertRaisesRegex(ValueError, name + "=1x of the environment is not a number"):
-                function(unittest.mock.Mock())
+                function(unittest.mock.Mock(_get_fsdp_state=None))
 
     def test_without_a_budget_the_phase_or_the_job_says_it(self):
         self.assertEqual(self.reduce(dblp.torch.State(self.comm), Bucket(torch.ones(3)))[:2], (0, 0))
@@ -400,7 +489,8 @@ class Ops(unittest.TestCase):
         norms = dblp.torch._Norms(7, 1)
         with unittest.mock.patch.object(dblp.torch, "report_norm") as told, self.assertLogs("dblp", "WARNING"):
             for value, scale in (2.0 ** 32, 1), (2.0 ** 34, 8), (2.0 ** 100, 1):
-                norms.add(Bucket(torch.tensor([value])), scale)
+                norms.add(torch.tensor([value]))
+                norms.report(float(norms.take()), scale)
         self.assertEqual([call.args for call in told.call_args_list], [(7, 2.0 ** 31)])
 
     def test_parameters_go_by_the_lanes_that_they_are_given(self):
@@ -427,7 +517,7 @@ class Ops(unittest.TestCase):
     def test_what_is_not_in_memory_of_the_cpu_is_refused(self):
         state = dblp.torch.State(self.comm)
         bucket = types.SimpleNamespace(parameters=lambda: (), buffer=lambda: torch.ones(3, device="meta"))
-        with self.assertLogs("dblp", "ERROR"), self.assertRaisesRegex(TypeError, "on meta: only those in memory"):
+        with self.assertLogs("dblp", "ERROR"), self.assertRaisesRegex(TypeError, "on meta, a device without streams: only those in"):
             dblp.torch.hook(state, bucket)
         self.assertIsInstance(state.error, TypeError)
 

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import unittest
 
+from common import torchrun_options
 from test_run import LAUNCH, ended, start
 
 #: Prints on standard error, because torchrun of Debian 12 shows nothing else
@@ -30,10 +31,11 @@ class Torchrun(unittest.TestCase):
             f.write(SCRIPT)
         here = [*LAUNCH, "--transport", "tcp", "--budget", "1%", "--"]
         # PyTorch 1.13 with Python 3.11 fails with any other value of these two
-        torchrun = [torchrun, "--nproc_per_node", "2", "--redirects", "1", "--tee", "2", "--log_dir", folder]
+        how, env = torchrun_options()
+        torchrun = [torchrun, *how, "--nproc_per_node", "2", "--redirects", "1", "--tee", "2", "--log_dir", folder]
         for name, command in (("around", [*here, *torchrun, script]),
                               ("below", [*torchrun, "--no_python", *here, script])):
-            with self.subTest(name), start(launch=command) as p:
+            with self.subTest(name), start(launch=command, env={**os.environ, **env}) as p:
                 status, out, err = ended(p)
                 self.assertEqual(status, 0, err)
                 said = sorted(line.partition(":")[2] for line in err.splitlines() if "]:rank " in line)

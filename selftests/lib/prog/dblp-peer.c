@@ -80,6 +80,7 @@ static int set_option(void)
 		{ "cap", DBLP_BUDGET_CAP, SOL_DBLP },
 		{ "deadline", DBLP_DEADLINE, SOL_DBLP },
 		{ "job", DBLP_JOB, SOL_DBLP },
+		{ "placement", DBLP_PLACEMENT, SOL_DBLP },
 		{ "spray", DBLP_SPRAY, SOL_DBLP },
 		{ "user-timeout", DBLP_USER_TIMEOUT, SOL_DBLP },
 		{ "keepalive", DBLP_KEEPALIVE, SOL_DBLP },
@@ -272,7 +273,7 @@ static void usage(void)
 	      "  socket | bind A PORT | listen A PORT | connect A PORT\n"
 	      "  accept               accept a connection, close the listener\n"
 	      "  fork                 fork; both processes run the following words\n"
-	      "  set budget|cap|deadline|job|spray|user-timeout|keepalive|sndbuf|rcvbuf|\n"
+	      "  set budget|cap|deadline|job|placement|spray|user-timeout|keepalive|sndbuf|rcvbuf|\n"
 	      "      tos|priority|mark|ect N  (keepalive: also SO_KEEPALIVE)\n"
 	      "  tag N                set the tag of later messages\n"
 	      "  cancel N             DBLP_CANCEL of messages with this tag\n"
