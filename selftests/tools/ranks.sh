@@ -166,17 +166,26 @@ over_both()
 }
 try "without loss, dblp and tcp end with the same bits" over_both
 
+# All replicas are the same, as rank 0 says
+same()
+{
+	replica | grep -q . && return
+	cat "$tmp/0"
+	return 1
+}
+
 # shellcheck disable=SC2016 # awk's fields
 # With eager a tenth is always missing. Checkpoints have all parameters, and feedback
 lossy()
 {
 	train 0 3 --plan transpose --hidden 64 --budget 10% --policy eager --checkpoint "$tmp/lossy" \
-		--checkpoint-rounds 4 || return
-	[ -n "$(replica)" ] && [ "$(sum log.0 9 '$2 % 4')" -gt 0 ] && is sum log.0 9 '$2 % 4 == 0' 0 &&
+		--checkpoint-rounds 4 && same || return
+	grep ^round "$tmp/log.0"
+	[ "$(sum log.0 9 '$2 % 4')" -gt 0 ] && is sum log.0 9 '$2 % 4 == 0' 0 &&
 		[ "$(sum log.0 9 '$2 % 4')" -le $(($(sum log.0 8 '$2 % 4') / 10)) ] &&
 		is sum log.0 5 '$2 % 4 == 0' 0 && is sum log.0 5 '$2 % 4' 600000 && is sum log.0 6 '$2 % 4' 600000 &&
-		train 0 4 --plan tree --fanin 3 --rule bubble --budget 1% --carry --wait 20s && [ -n "$(replica)" ] &&
-		train 0 3 --rule rescale --budget 5% && [ -n "$(replica)" ]
+		train 0 4 --plan tree --fanin 3 --rule bubble --budget 1% --carry --wait 20s && same &&
+		train 0 3 --rule rescale --budget 5% && same
 }
 try "replicas are the same whatever was lost, and checkpoints lose nothing" lossy
 

@@ -280,10 +280,13 @@ class Ends(unittest.TestCase):
                 "print('pids', os.getpid(), p.pid)\n")
 
     def test_sessions_of_their_own_end_too(self):
-        code = self.STUBBORN + "if os.environ['RANK'] == '1': sys.exit(7)\ntime.sleep(1000)"
+        go = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "go")
+        os.mkfifo(go)
+        code = self.STUBBORN + f"if os.environ['RANK'] == '1':\n open({go!r})\n sys.exit(7)\ntime.sleep(1000)"
         with start("-n", "2", "--grace", "200ms", "--transport", "tcp", "--", sys.executable, "-c", code) as p:
             pids = self.pids(p, 2)
-            self.assertEqual(p.wait(LONG), 7)
+            with open(go, "w", encoding="ascii"):
+                self.assertEqual(p.wait(LONG), 7)
             self.assertEqual([pid for pid in pids if not gone(pid)], [])
 
     def test_nothing_is_left_when_either_of_its_processes_is_killed(self):
