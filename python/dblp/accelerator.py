@@ -5,7 +5,7 @@ xpu, and others whose module in torch has streams and events.
 """
 
 import functools
-from typing import Any, Dict, Hashable, Optional, Union
+from typing import Any, Dict, Optional, Union
 
 import torch
 
@@ -44,7 +44,7 @@ class Accelerator:
         return blocking
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> Any:
         return self.device
 
     def stream(self) -> Any:

@@ -94,7 +94,7 @@ class Averager:
             if tensor.dtype not in DTYPES:
                 raise TypeError(f"{name} is {tensor.dtype}, not a type of floats that can be summed")
         self.comm = comm if comm is not None else communicator()
-        self._how = dict(budget=budget, policy=policy, phase=phase, carry=carry, wait_ms=wait_ms,
+        self._how: Dict[str, Any] = dict(budget=budget, policy=policy, phase=phase, carry=carry, wait_ms=wait_ms,
                          algo="average", rule="rescale", average=True,
                          radix=_radix(self.comm.nranks, groups))
         make_op(Dtype.DBLP_FLOAT32, **self._how)

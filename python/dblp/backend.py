@@ -46,7 +46,7 @@ _times: Dict[str, int] = collections.defaultdict(int)
 
 
 def _torch_version() -> str:
-    return torch.__version__.split("+", maxsplit=1)[0]
+    return str(torch.__version__).split("+", maxsplit=1)[0]
 
 
 def _called_by_python() -> bool:

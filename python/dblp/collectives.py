@@ -116,7 +116,7 @@ def _summands(flat: torch.Tensor) -> torch.Tensor:
 
 
 def _bytes(t: torch.Tensor) -> int:
-    return t.numel() * t.element_size()
+    return int(t.numel() * t.element_size())
 
 
 class Collectives:

@@ -49,8 +49,11 @@ def job_of(options: Dict[str, Any]) -> Any:
 def opened(group: Any, options: Dict[str, Any]) -> Optional[Comm]:
     """Return the open communicator of a group, or None. Raise ValueError if it has other options."""
     group = group if group is not None else dist.group.WORLD
-    comm, used = _comms.get(group, (None, {})) if group is not None else (None, {})
-    for name, value in options.items() if comm is not None else ():
+    found = _comms.get(group) if group is not None else None
+    if found is None:
+        return None
+    comm, used = found
+    for name, value in options.items():
         # Lists and tuples compare equal, and so do None, 0 and an absent option
         was, wanted = (tuple(v) if isinstance(v, list) else v or None for v in (used.get(name), value))
         if value is not None and was != wanted:

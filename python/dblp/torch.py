@@ -337,7 +337,8 @@ class State:
             parts = _parts(parameters, self._lane_of) if self._lane_of else ()
             layout.op = make_op(DTYPES[dtype], key=layout.key, parts=parts, **self.how)
             layout.how = dict(self.how)
-        return layout.op
+        op: _c.Op = layout.op
+        return op
 
     def _stage(self, device: Any, bucket: dist.GradBucket, squares: Optional[torch.Tensor]) -> Job:
         """Begin to sum a bucket of a device, when it and the scalars that it needs are in memory of the CPU"""
