@@ -9,7 +9,7 @@
 . "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 
 [ -n "${DBLP_VM:-}" ] || skip_all "sets the clock and suspends the machine, so only in a VM of selftests/vm/run"
-grep -q -w core /sys/power/pm_test 2>/dev/null || skip_all "needs suspend, and tests of it"
+grep -q -w mem /sys/power/state 2>/dev/null || skip_all "needs suspend"
 new_ns client server
 ip link add eth0 netns "$client" type veth peer name eth0 netns "$server" || exit 1
 ip -n "$client" addr add 10.9.0.1/24 dev eth0 && ip -n "$client" link set eth0 up &&
@@ -22,12 +22,17 @@ END
 cat > "$tmp/backward" <<-'END'
 	date -s "@$(($(date +%s) - 100000))"
 END
-# Up to the point at which the firmware would be called, which then waits instead. An alarm of
-# the RTC is not needed to wake up, which not all kernels get in a VM
+# An alarm that comes before the machine sleeps is a wakeup event, which ends the attempt. Otherwise a
+# busy machine, which takes longer, would sleep for ever
 cat > "$tmp/suspend" <<-'END'
 	before=$(cat /sys/power/suspend_stats/success)
-	echo 2 > /sys/module/suspend/parameters/pm_test_delay && echo core > /sys/power/pm_test &&
-		echo mem > /sys/power/state && [ "$(cat /sys/power/suspend_stats/success)" -gt "$before" ]
+	for after in 3 10 30; do
+		events=$(cat /sys/power/wakeup_count)
+		rtcwake -m no -s "$after" && echo "$events" > /sys/power/wakeup_count && echo mem > /sys/power/state
+		rtcwake -m disable
+		[ "$(cat /sys/power/suspend_stats/success)" -gt "$before" ] && exit
+	done
+	exit 1
 END
 
 # Commands that undo the change of the clock, because this script has time limits
@@ -86,6 +91,11 @@ idle()
 port=7000
 for what in forward backward suspend; do
 	port=$((port + 2))
+	# 6.12 in virtual time and 7.3 sleep for ever: no alarm of the RTC wakes them in a VM
+	if [ "$what" = suspend ] && [[ $(uname -r) != 6.1.* ]]; then
+		skip_point suspend "kernels after 6.1 do not wake up in a VM"
+		continue
+	fi
 	try "$what: a connection is made" handshake $what $port
 	try "$what: a connection is idle" idle $what $((port + 1))
 	try "$what: messages are under way" transfer $what
