@@ -289,7 +289,8 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 		return 0;
 	case DBLP_FRAME_BUDGET:
-		return dblp_rx_budget(dsk, f, run->pn);
+		dblp_rx_budget(dsk, f, run->pn);
+		return 0;
 	case DBLP_FRAME_CANCEL:
 		/* Its message may have segments in the preceding packets */
 		dblp_rx_train_done(dsk, run->train);

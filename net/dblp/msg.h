@@ -623,7 +623,7 @@ void dblp_rx_judge_all(struct dblp_sock *dsk);
 void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now);
 bool dblp_rx_update_budget(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
-int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
+void dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
 void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn);
 void dblp_rx_pass_ended(struct dblp_sock *dsk);
 

@@ -239,17 +239,17 @@ bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
  * @f: BUDGET frame for which dblp_budget_known() is true
  * @pn: number of its packet
  *
- * Return: 0 or -ENOMEM.
+ * Without memory for a CLOSE the message is judged again later: a repetition of
+ * the frame would not change the budget.
  */
-int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
+void dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 {
 	struct dblp_rx_msg *msg = dblp_rx_find(dsk, f->budget.msg_id);
 
 	sock_owned_by_me(&dsk->sk);
-	if (!msg || msg->closed ||
-	    !dblp_rx_update_budget(msg, f->budget.ppm, pn))
-		return 0;
-	return dblp_rx_try_close(dsk, msg);
+	if (msg && !msg->closed &&
+	    dblp_rx_update_budget(msg, f->budget.ppm, pn))
+		dblp_rx_judge(dsk, msg);
 }
 
 /**
