@@ -7,7 +7,10 @@
  * packets with it, as a probe sends two packets. An ACK of either packet
  * completes the frame, and loss of the latest one queues it again. The content
  * is written when the frame is sent, so a repeated FLOW has the current state.
- * FLOW, FIN and PING are sent and repeated together.
+ *
+ * FIN and PING share an entry to save memory, and are repeated together. FLOW
+ * has its own: it answers a PING, and an answer that repeated a PING would be
+ * answered in turn, forever.
  *
  * There may be thousands of frames, for as many messages. So each operation
  * examines at most the frames that fit a packet.
@@ -25,8 +28,8 @@ static void dblp_ctl_init(struct dblp_ctl *ctl, u8 type)
 	INIT_LIST_HEAD(&ctl->list);
 	ctl->type = type;
 	for (i = 0; i < ARRAY_SIZE(ctl->carried); i++) {
-		ctl->carried[i].ctl = ctl;
-		ctl->carried[i].pn = U64_MAX;
+		ctl->carried[i].index = i;
+		ctl->carried[i].pn = DBLP_CARRIED_NONE;
 	}
 }
 
@@ -35,7 +38,8 @@ void dblp_ctl_begin(struct dblp_sock *dsk)
 {
 	int i;
 
-	dblp_ctl_init(&dsk->ctl.own, 0);
+	dblp_ctl_init(&dsk->ctl.flow, DBLP_FRAME_FLOW);
+	dblp_ctl_init(&dsk->ctl.fin_ping, 0);
 	for (i = 0; i < __DBLP_CTL_RANKS; i++) {
 		INIT_LIST_HEAD(&dsk->ctl.queue[i]);
 		INIT_LIST_HEAD(&dsk->ctl.flight[i]);
@@ -49,12 +53,17 @@ static enum dblp_ctl_rank dblp_ctl_rank(const struct dblp_ctl *ctl)
 	return ctl->type == DBLP_FRAME_CLOSE ? DBLP_CTL_STOP : DBLP_CTL_OTHER;
 }
 
+static struct dblp_ctl *dblp_ctl_of(struct dblp_carried *c)
+{
+	return container_of(c - c->index, struct dblp_ctl, carried[0]);
+}
+
 /* Detach a frame from a packet that carried it */
 static void dblp_ctl_uncarry(struct dblp_sock *dsk, struct dblp_carried *c)
 {
 	struct dblp_sent_pkt *pkt;
 
-	if (c->pn == U64_MAX)
+	if (c->pn == DBLP_CARRIED_NONE)
 		return;
 	pkt = dblp_sent_pkt(&dsk->sent, c->pn);
 	if (c->prev)
@@ -63,7 +72,7 @@ static void dblp_ctl_uncarry(struct dblp_sock *dsk, struct dblp_carried *c)
 		pkt->carried = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
-	c->pn = U64_MAX;
+	c->pn = DBLP_CARRIED_NONE;
 }
 
 static void dblp_ctl_unlink(struct dblp_sock *dsk, struct dblp_ctl *ctl)
@@ -97,14 +106,13 @@ static void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
  */
 void dblp_ctl_add(struct dblp_sock *dsk, u8 type)
 {
-	struct dblp_ctl *own = &dsk->ctl.own;
-
 	sock_owned_by_me(&dsk->sk);
-	own->types |= BIT(type);
-	/* ACKs of earlier copies, with older content, are ignored */
-	own->sent[0] &= ~BIT(type);
-	own->sent[1] &= ~BIT(type);
-	dblp_ctl_wait(dsk, own);
+	if (type == DBLP_FRAME_FLOW) {
+		dblp_ctl_send(dsk, &dsk->ctl.flow);
+		return;
+	}
+	dsk->ctl.fin_ping.types |= BIT(type);
+	dblp_ctl_send(dsk, &dsk->ctl.fin_ping);
 }
 
 /** dblp_ctl_waits() - are frames queued? */
@@ -489,21 +497,21 @@ static void dblp_ctl_cancelled(const struct dblp_tx_msg *tx,
 	f->cancel.started = !tx->bare;
 }
 
-/* Write the frames about the connection; NULL if they do not fit */
-static u8 *dblp_ctl_put_own(struct dblp_sock *dsk, u32 types, u8 *p,
-			    const u8 *end)
+/* Write FIN and PING, or the one that is owed; NULL if they do not fit */
+static u8 *dblp_ctl_put_fin_ping(const struct dblp_sock *dsk, u8 *p,
+				 const u8 *end)
 {
+	u16 types = dsk->ctl.fin_ping.types;
 	struct dblp_frame f;
 
-	for (f.type = 0; p && f.type < __DBLP_FRAME_MAX; f.type++) {
-		if (!(types & BIT(f.type)))
-			continue;
-		if (f.type == DBLP_FRAME_FLOW)
-			dblp_ctl_flow(dsk, &f);
-		else if (f.type == DBLP_FRAME_FIN)
-			f.fin.end = dsk->tx.next_id;
-		else
-			f.ping.wanted = dsk->tx.asked;
+	if (types & BIT(DBLP_FRAME_FIN)) {
+		f.type = DBLP_FRAME_FIN;
+		f.fin.end = dsk->tx.next_id;
+		p = dblp_put_frame(p, end, &f);
+	}
+	if (p && types & BIT(DBLP_FRAME_PING)) {
+		f.type = DBLP_FRAME_PING;
+		f.ping.wanted = dsk->tx.asked;
 		p = dblp_put_frame(p, end, &f);
 	}
 	return p;
@@ -519,7 +527,10 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 	f.type = ctl->type;
 	switch (ctl->type) {
 	case 0:
-		return dblp_ctl_put_own(dsk, ctl->types, p, end);
+		return dblp_ctl_put_fin_ping(dsk, p, end);
+	case DBLP_FRAME_FLOW:
+		dblp_ctl_flow(dsk, &f);
+		break;
 	case DBLP_FRAME_CLOSE:
 		dblp_ctl_close(ctl, &f);
 		break;
@@ -546,8 +557,6 @@ static void dblp_ctl_carry(struct dblp_sock *dsk, struct dblp_ctl *ctl, u64 pn,
 	struct dblp_carried *c;
 
 	ctl->last ^= 1;
-	if (!ctl->type)
-		ctl->sent[ctl->last] = ctl->types;
 	c = &ctl->carried[ctl->last];
 	dblp_ctl_uncarry(dsk, c);
 	c->pn = pn;
@@ -675,26 +684,6 @@ u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
 	return p;
 }
 
-/*
- * An ACK completes the frames about the connection that its packet carried, but
- * not those added since. If adding a frame made the ACKs of the others useless,
- * two ends that answer PINGs by FLOW, while their own PINGs are in flight, would
- * repeat both forever.
- */
-static void dblp_ctl_own_acked(struct dblp_sock *dsk, struct dblp_carried *c)
-{
-	struct dblp_ctl *own = c->ctl;
-	u16 acked = own->types & own->sent[c - own->carried];
-
-	if (acked & BIT(DBLP_FRAME_FIN))
-		dsk->tx.fin_acked = 1;
-	own->types &= ~acked;
-	if (own->types)
-		dblp_ctl_uncarry(dsk, c);
-	else
-		dblp_ctl_unlink(dsk, own);
-}
-
 /**
  * dblp_ctl_acked() - process the ACK of a CTRL packet
  * @dsk: socket
@@ -711,12 +700,10 @@ struct dblp_tx_msg *dblp_ctl_acked(struct dblp_sock *dsk,
 
 	sock_owned_by_me(&dsk->sk);
 	while (pkt->carried) {
-		ctl = pkt->carried->ctl;
+		ctl = dblp_ctl_of(pkt->carried);
 		type = ctl->type;
-		if (!type) {
-			dblp_ctl_own_acked(dsk, pkt->carried);
-			continue;
-		}
+		if (!type && ctl->types & BIT(DBLP_FRAME_FIN))
+			dsk->tx.fin_acked = 1;
 		/* May free a notice, but never a message */
 		dblp_ctl_drop(dsk, ctl);
 		if (type == DBLP_FRAME_CANCEL)
@@ -739,8 +726,8 @@ u32 dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 
 	sock_owned_by_me(&dsk->sk);
 	for (c = pkt->carried; c; c = c->next, n++)
-		if (c == &c->ctl->carried[c->ctl->last])
-			dblp_ctl_wait(dsk, c->ctl);
+		if (c->index == dblp_ctl_of(c)->last)
+			dblp_ctl_wait(dsk, dblp_ctl_of(c));
 	return n;
 }
 

@@ -26,34 +26,35 @@ struct dblp_sent_pkt;
 struct dblp_sock;
 struct dblp_tx_msg;
 
+/* Instead of a packet number: no packet */
+#define DBLP_CARRIED_NONE	(U64_MAX >> 1)
+
 /**
  * struct dblp_carried - link between a frame and a packet that carries it
  * @next: next frame in the packet
  * @prev: previous frame in the packet, NULL if this is the first
- * @ctl: the frame
- * @pn: number of the packet, U64_MAX if no packet carries the frame
+ * @pn: number of the packet, or DBLP_CARRIED_NONE
+ * @index: in @carried of the frame
  */
 struct dblp_carried {
 	struct dblp_carried	*next;
 	struct dblp_carried	*prev;
-	struct dblp_ctl		*ctl;
-	u64			pn;
+	u64			pn:63;
+	u64			index:1;
 };
 
 /**
  * struct dblp_ctl - a control frame that is repeated until it is acknowledged,
- *	or the frames about the connection, which are repeated together
+ *	or FIN and PING, which are repeated together
  * @list: on @ctl.queue (to be sent) or @ctl.flight (sent) of the socket; empty
  *	once the frame is acknowledged
  * @carried: the last two packets that carried the frame
  * @last: index in @carried of the latest packet
  * @waits: @list is on @ctl.queue
- * @type: &enum dblp_frame_type; 0 for frames about the connection
+ * @type: &enum dblp_frame_type; 0 for FIN and PING
  * @words: LOSSMAP: number of words
  * @types: with @type 0: bits of the types to be sent or in flight
  * @first: LOSSMAP: first segment
- * @sent: with @type 0: those of which the packets in @carried have the present
- *	content
  * @notice: CLOSE, LOSSMAP: notice that the frame belongs to
  */
 struct dblp_ctl {
@@ -66,10 +67,7 @@ struct dblp_ctl {
 		u16		words;
 		u16		types;
 	};
-	union {
-		u32		first;
-		u16		sent[2];
-	};
+	u32			first;
 	struct dblp_notice	*notice;
 };
 

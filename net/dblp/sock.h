@@ -247,8 +247,9 @@ struct dblp_sock_ctl {
 	u64			late_pn;
 	/* Notices of closed messages with unacknowledged frames, by ID */
 	struct rb_root		notices;
-	/* Frames about the connection: FLOW, FIN and PING */
-	struct dblp_ctl		own;
+	/* Frames about the connection */
+	struct dblp_ctl		flow;
+	struct dblp_ctl		fin_ping;
 };
 
 /* Incoming messages (rx.c, recv.c), and what the peer may send */
