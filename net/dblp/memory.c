@@ -174,7 +174,8 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
  * The send buffer counts as full until memory of the socket is freed, at most
  * for a fifth of a second: sockets are not notified when memory of others is
  * freed. The time is random, as with TCP, so that not all sockets retry at
- * once.
+ * once. The connection may have ended since the caller has looked; then the
+ * timer would find nothing to do, again and again.
  */
 void dblp_tx_refused(struct dblp_sock *dsk)
 {
@@ -182,6 +183,8 @@ void dblp_tx_refused(struct dblp_sock *dsk)
 							 HZ / 5));
 
 	sock_owned_by_me(&dsk->sk);
+	if (dsk->state == DBLP_STATE_CLOSED)
+		return;
 	dsk->tx.charge_queued = dsk->sk.sk_wmem_queued;
 	WRITE_ONCE(dsk->due.charge, ktime_get_ns() + wait);
 	dblp_timer_update(dsk);
