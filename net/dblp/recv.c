@@ -204,7 +204,13 @@ struct dblp_place {
 	bool			eor;
 };
 
-/** dblp_place_bytes() - bytes that recvmsg() could place now */
+/**
+ * dblp_place_bytes() - bytes that recvmsg() could place now
+ * @dsk: socket
+ *
+ * While a reader copies the last piece of a message without the lock, the first
+ * piece on @rx.ready belongs to the next message.
+ */
 u64 dblp_place_bytes(struct dblp_sock *dsk)
 {
 	struct dblp_rx_msg *msg = NULL;
@@ -214,7 +220,8 @@ u64 dblp_place_bytes(struct dblp_sock *dsk)
 	u32 base, i;
 
 	sock_owned_by_me(&dsk->sk);
-	while ((msg = dblp_place_next(dsk, msg, &base)))
+	while ((msg = dblp_place_next(dsk, msg, &base)) &&
+	       (msg->meta_missing || msg->offset == base))
 		skb_queue_walk(&msg->skbs, skb) {
 			cb = DBLP_SKB_CB(skb);
 			if (cb->is_zeros)
