@@ -564,24 +564,28 @@ def counters_agree_in_text_in_json_and_in_the_help(bench):
 def metrics_of_prometheus(bench):
     """They have the values of stats, each with help and type; the dashboard has no others."""
     bench.kernel.objects['JOB_GET'] = [[('ID', '7'), ('NAME', r"'a\"b'"), ('STATS', '[PHASE=1,BYTES=5q]')]]
-    types, values = {}, {}
+    types, values, known = {}, {}, set()
     for line in bench.run('stats', '--prometheus').splitlines():
         head = re.fullmatch(r'# (HELP|TYPE) (dblp_[a-z_]+) (.+)', line)
         if head and head[1] == 'TYPE':
             types[head[2]] = head[3]
         elif not head:
-            name, labels, value = re.fullmatch(r'(dblp_[a-z_]+)\{((?:,?[a-z]+="(?:[^"\\]|\\.)*")*)\} (\d+)', line).groups()
+            name, labels, value = re.fullmatch(r'(dblp_[a-z_]+)\{((?:,?[a-z_]+="(?:[^"\\]|\\.)*")*)\} (\d+)', line).groups()
             same(name, list(types)[-1], 'the metric of a sample')
             same(types[name], 'counter' if name.endswith('_total') else 'gauge', f'type of {name}')
             values[name, labels] = int(value)
+            known |= set(re.findall(r'([a-z_]+)="', labels))
+    same(known & {'job', 'instance'}, set(), 'labels that Prometheus sets itself')
     for name, value in bench.json('stats')[0].items():
         same(values['dblp_' + re.sub('(?<!^)([A-Z])', r'_\1', name).lower() + '_total', ''], value, name)
-    same(values['dblp_job_bytes_total', r'job="7",name="a\\\"b",phase="1"'], 5)
+    same(values['dblp_job_bytes_total', r'dblp_job="7",name="a\\\"b",phase="1"'], 5)
     same(values['dblp_build_info', f'version="{bench.version}"'], 1)
     for file in ('grafana-dashboard.json',):
         with open(os.path.join(top, 'Documentation/examples', file), encoding='utf-8') as file:
             queries = str(json.load(file))
-        same(set(re.findall(r'\bdblp_[a-z_]+', queries)) - set(types), set(), 'unknown metrics in the dashboard')
+        same(set(re.findall(r'\bdblp_[a-z_]+', queries)) - set(types) - known, set(), 'unknown metrics in the dashboard')
+        used = ' '.join(re.findall(r'by \(([^)]*)\)', queries) + re.findall(r'{{(\w+)}}', queries))
+        same(set(re.findall(r'\w+', used)) - known - {'instance'}, set(), 'unknown labels in the dashboard')
 
 
 def a_batch_with_an_invalid_line_runs_no_command(bench):
