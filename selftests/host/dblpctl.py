@@ -760,6 +760,10 @@ def help_at_each_level(bench):
         words = [kind, 'help'][kind == 'help':]
         said = bench.run(*words)
         same((bench.status, said.startswith('Usage: dblpctl')), (0, True), said)
+        for times in re.findall(r'-i TIME .*?\(([^;)]*)', said):
+            for example in times.split(', '):
+                said = bench.run('-b', '-', stdin=f'{kind} -i {example}\nno-object')
+                same(said.startswith('dblpctl: -:2: '), True, said)
         same((bench.run(*words, 'x'), bench.status), ("dblpctl: unexpected word 'x'\n", 2))
 
 

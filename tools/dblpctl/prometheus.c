@@ -150,7 +150,8 @@ static void put_phase(const struct values *job, const struct values *phase)
 		const char *before = put_name(m->to, m->name);
 
 		snprintf(number, sizeof(number), "%" PRIu32, get_u32(job, DBLP_A_JOB_ID));
-		put_label(m->to, "job", number, before);
+		/* Prometheus itself sets "job" on each sample, and would rename this label */
+		put_label(m->to, "dblp_job", number, before);
 		put_label(m->to, "name", get_string(job, DBLP_A_JOB_NAME), ",");
 		snprintf(number, sizeof(number), "%" PRIu32,
 			 get_u32(phase, DBLP_A_JOB_PHASE_PHASE));

@@ -170,7 +170,7 @@ static enum status do_help(int argc, char **argv)
 	puts("Usage: dblpctl [OPTION...] stats [all | nonzero | --prometheus] [-i TIME [-c COUNT]]\n"
 	     "\n"
 	     "  all, nonzero  counters to show (default: all)\n"
-	     "  -i TIME       show increases per second, after each TIME (1, 500ms); without\n"
+	     "  -i TIME       show increases per second, after each TIME (1s, 500ms); without\n"
 	     "                all, omit counters that did not change\n"
 	     "  -c COUNT      show them COUNT times\n"
 	     "  --prometheus  print counters, and sums of sockets and jobs, in Prometheus' format\n");

@@ -262,7 +262,7 @@ static enum status do_help(int argc, char **argv)
 		"  RECEIVED   bytes per second of closed messages that were received\n"
 		"  MISSING    missing part of RECEIVED\n"
 		"\n"
-		"  -i TIME    interval (1, 500ms; default 1 s)\n"
+		"  -i TIME    interval (1s, 500ms; default 1s)\n"
 		"  -c COUNT   number of tables (default: unlimited; with -j, 1)\n"
 		"\n"
 		"On a terminal each table replaces the one before.");
