@@ -67,7 +67,7 @@ static void usage(FILE *to)
 		"\n"
 		"  -j, --json         print JSON\n"
 		"  -p, --pretty       print JSON with line breaks\n"
-		"  -t, --timestamp    print the time of day: monitor, top, stats -i\n"
+		"  -t, --timestamp    print the time of day: monitor, top, stats\n"
 		"  -N, --netns NAME   run in this network namespace\n"
 		"  -b, --batch FILE   run the commands in FILE, or of the standard input with -\n"
 		"  -f, --force        with -b: skip invalid lines, continue after a failed one\n"

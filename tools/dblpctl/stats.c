@@ -82,6 +82,7 @@ static enum status print_stats(bool nonzero)
 	if (take_sample(&s, nonzero))
 		return STATUS_FAILED;
 	print_object();
+	print_timestamp();
 	for (i = 0; i < N_COUNTERS; i++) {
 		struct heading h = { counters[i].name, NULL };
 
