@@ -891,7 +891,7 @@ def an_interrupt_ends_top_and_keeps_the_terminal_modes(bench):
 
 
 def findings_of_the_doctor(bench):
-    """With fake files in /proc, /sys and /lib/modules."""
+    """With fake files in /proc, /sys, /lib/modules and /var/lib."""
     root = os.path.join(bench.folder, 'root')
     installed = f'/lib/modules/{os.uname().release}/updates'
     kallsyms = '0 T setup_udp_tunnel_sock\n0 T udp_sock_create6\n'
@@ -926,6 +926,10 @@ def findings_of_the_doctor(bench):
     finds({'/proc/kallsyms': kallsyms[:30]}, 'module', 'bad', 'needs udp_tunnel and ip6_udp_tunnel',
           'sudo modprobe -a udp_tunnel ip6_udp_tunnel && sudo modprobe dblp')
     finds({firmware: '\6\0\0\0\1'}, 'secure-boot', 'note', '',
+          'sudo mokutil --import /var/lib/dkms/mok.pub && sudo reboot')
+    shim = '/var/lib/shim-signed/mok/MOK.der'
+    finds({firmware: '\6\0\0\0\1', shim: ''}, 'secure-boot', 'note', '', f'sudo mokutil --import {shim} && sudo reboot')
+    finds({firmware: '\6\0\0\0\1', shim: '', '/var/lib/dkms/mok.pub': ''}, 'secure-boot', 'note', '',
           'sudo mokutil --import /var/lib/dkms/mok.pub && sudo reboot')
     finds({**loaded, firmware: '\6\0\0\0\1'}, 'secure-boot', 'ok')
     finds({**loaded, firmware: '\6\0\0\0\0'}, 'secure-boot', '')

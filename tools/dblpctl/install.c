@@ -32,6 +32,15 @@ static bool kernel_has(const char *function)
 	return there;
 }
 
+/* Command that enrols the key of DKMS: on Ubuntu DKMS signs with the key of shim-signed */
+static const char *enrol_command(void)
+{
+	if (access("/var/lib/dkms/mok.pub", F_OK) &&
+	    !access("/var/lib/shim-signed/mok/MOK.der", F_OK))
+		return "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der && sudo reboot";
+	return "sudo mokutil --import /var/lib/dkms/mok.pub && sudo reboot";
+}
+
 /* Report whether the kernel requires signed modules */
 static void check_secure_boot(bool loaded)
 {
@@ -54,8 +63,7 @@ static void check_secure_boot(bool loaded)
 		doctor_says(VERDICT_OK, check, "",
 			    "the kernel requires signed modules, and dblp is loaded");
 	else
-		doctor_says(VERDICT_NOTE, check,
-			    "sudo mokutil --import /var/lib/dkms/mok.pub && sudo reboot",
+		doctor_says(VERDICT_NOTE, check, enrol_command(),
 			    "the kernel requires modules signed by an enrolled key: enrol the key of DKMS, and choose 'Enroll MOK' at the next boot");
 }
 

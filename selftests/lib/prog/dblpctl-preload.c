@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * For LD_PRELOAD: redirects the netlink socket of dblpctl to descriptor $NETLINK_FD, whose
- * other end is a fake kernel, and /proc, /sys and /lib/modules to $ROOT, if set. See
- * selftests/host/dblpctl.py.
+ * other end is a fake kernel, and /proc, /sys, /lib/modules and /var/lib to $ROOT, if set.
+ * See selftests/host/dblpctl.py.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ static const char *moved(const char *path, char *buf, size_t size)
 	const char *root = getenv("ROOT");
 
 	if (!root || (strncmp(path, "/proc/", 6) && strncmp(path, "/sys/", 5) &&
-		      strncmp(path, "/lib/modules/", 13)))
+		      strncmp(path, "/lib/modules/", 13) && strncmp(path, "/var/lib/", 9)))
 		return path;
 	snprintf(buf, size, "%s%s", root, path);
 	return buf;
