@@ -19,6 +19,8 @@ modules := $(DESTDIR)/lib/modules
 sources := $(DESTDIR)/usr/src/dblp-$(VERSION)
 # Each version of dblp that DKMS knows
 dkms_versions = $(DKMS) status dblp | sed -n 's,^dblp/\([^,: ]*\).*,\1,p' | sort -u
+# Does DKMS have the module for this kernel?
+in_dkms = $(or $(DKMS),:) status dblp 2> /dev/null | grep -q -F ' $(KERNELRELEASE),'
 
 tool_dirs := $(patsubst %/Makefile,%,$(wildcard $(addsuffix /Makefile,\
 	tools/libdblp tools/dblpctl tools/dblp-perf tools/nccl python)))
@@ -104,7 +106,7 @@ install-module:		## only the module, for the kernel it was built for (KERNELRELE
 		echo "dblp.ko of this version is not built: run make first, without sudo" >&2; exit 1; }
 	$(Q)case "$$(modinfo -F vermagic ./dblp.ko)" in "$(KERNELRELEASE) "*) ;; *) \
 		echo "dblp.ko is for Linux $$(modinfo -F vermagic ./dblp.ko), not $(KERNELRELEASE): run make first" >&2; exit 1 ;; esac
-	$(Q)rm -f $(modules)/$(KERNELRELEASE)/extra/dblp.ko*
+	$(Q)$(in_dkms) || rm -f $(modules)/$(KERNELRELEASE)/extra/dblp.ko*
 	$(Q)install -D -m 644 dblp.ko $(modules)/$(KERNELRELEASE)/updates/dblp.ko
 	$(if $(DEPMOD),$(Q)$(DEPMOD) $(KERNELRELEASE))
 	$(warn_both)
@@ -129,9 +131,10 @@ dkms-install:		## the module by way of DKMS, rebuilt for each new kernel
 		$(DKMS) remove dblp/$$version --all && rm -rf $(DESTDIR)/usr/src/dblp-$$version; } || exit 1; done)
 	$(warn_both)
 
+# DKMS installs into extra on Fedora and RHEL, where earlier versions of 'make install' did, too
 define warn_both
 $(Q)plain=$$(ls $(modules)/*/updates/dblp.ko 2> /dev/null); \
-	dkms=$$(find $(modules) -path '*/updates/dkms/dblp.ko*' 2> /dev/null); \
+	dkms=$$(find $(modules) -path '*/updates/dkms/dblp.ko*' -o -path '*/extra/dblp.ko*' 2> /dev/null); \
 	[ -z "$$plain" ] || [ -z "$$dkms" ] || printf '%s\n' "Warning: the module is installed in two ways, and modprobe takes either:" \
 		$$plain $$dkms "'make uninstall' removes both; then install it in one way." >&2
 endef

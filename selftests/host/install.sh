@@ -254,6 +254,21 @@ older()
 try "install: files built before an update are refused" older
 try "install: a module for another kernel is refused" fails to_root install-module KERNELRELEASE=1.2.3
 
+# in_extra WORDS: install-module, while this is the status that DKMS prints
+in_extra()
+{
+	mkdir -p "$root/lib/modules/$release/extra" && touch "$root/lib/modules/$release/extra/dblp.ko.xz" &&
+		to_root install-module DKMS="echo $1" 2> "$tmp/err" && cat "$tmp/err"
+}
+dkms_in_extra()
+{
+	in_extra "dblp/9.9, $release, x86_64: installed" && grep "installed in two ways" "$tmp/err" &&
+		rm "$root/lib/modules/$release/extra/dblp.ko.xz" &&
+		in_extra "dblp/9.9, 1$release, x86_64: installed" && [ ! -s "$tmp/err" ] &&
+		[ ! -e "$root/lib/modules/$release/extra/dblp.ko.xz" ]
+}
+try "install: a module in extra is removed if DKMS has none for this kernel" dkms_in_extra
+
 uninstalls()
 {
 	mkdir -p "$root/usr/local" && echo x > "$root/usr/bin/other" && mkdir -p "$root/usr/src/dblp-other" &&
