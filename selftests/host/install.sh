@@ -218,7 +218,7 @@ wheel()
 
 	make -s -C "$tree" wheel 2>&1 | diag
 	# That of a commit sorts before its release
-	own=$("$tree/version") && own=${own/-g/.dev0+g}
+	own=$("$tree/version" --all) && own=${own/-g/.dev0+g}
 	file=$(echo "$tree"/build/wheel/*) &&
 		[[ ${file##*/} == "dblp-$own-py3-none-manylinux_2_"+([0-9])"_$(uname -m).whl" ]] || return
 	(cd / && /usr/bin/python3 -m venv --without-pip "$tmp/venv" &&
@@ -278,10 +278,10 @@ uninstalls()
 }
 try "uninstall: all installed files are removed, and no others" uninstalls
 
-# describe: print the output of ./version in the checkout $tmp/git
+# describe [--all]: print the output of ./version in the checkout $tmp/git
 describe()
 {
-	(cd / && "$tmp/git/version")
+	(cd / && "$tmp/git/version" "$@")
 }
 versions()
 {
@@ -295,6 +295,11 @@ versions()
 		echo new > net/new.c && [ "$(describe)" != "$changed" ] && git add . && git stash -q &&
 		echo x > README && [ "$(describe)" = "$version-g$commit" ] && git tag "v$version" && [ "$(describe)" = "$version" ] &&
 		echo change >> net/main.c && [[ $(describe) == $version-g$commit.* ]] && git checkout -q net && git tag -d "v$version" || return
+	[[ $(describe --all) == $version-g$commit.* ]] && rm README && [ "$(describe --all)" = "$version-g$commit" ] &&
+		git tag "v$version" && [ "$(describe --all)" = "$version" ] && echo x > README &&
+		[[ $(describe --all) == $version-g$commit.* ]] && git add . && git -c user.name=x -c user.email=x@x commit -q -m x &&
+		[ "$(describe)" = "$version" ] && [ "$(describe --all)" = "$version-g$(git rev-parse --short=10 HEAD)" ] &&
+		git reset -q --hard HEAD~ && git tag -d "v$version" || return
 	# root reads the checkout of another user
 	[ "$(id -u)" -ne 0 ] || { chown -R 65534 "$tmp/git" && [ "$(describe)" = "$version-g$commit" ]; }
 }

@@ -100,4 +100,32 @@ tags()
 }
 try "the tag is made once" tags
 
+# What builds packages in a root prints their version, and makes files of this version
+make_builder()
+{
+	mkdir -p selftests/vm && cp "$top/selftests/vm/lib.sh" selftests/vm/ && cp "$top/version" . &&
+		printf '#!/bin/sh\n' > selftests/deps && cat > selftests/vm/debian <<-'END' && chmod +x selftests/deps selftests/vm/debian
+			#!/bin/bash
+			while [ "$1" != --bind ]; do shift; done
+			cd "$2" && version=$(sed -n '1s/.*(\(.*\)).*/\1/p' dblp/debian/changelog) || exit
+			touch "dblp-tools_${version}_amd64.deb" "dblp_$version.dsc"
+			printf 'Files:\n 0 1 net optional dblp_%s.dsc\n' "$version" > "dblp_${version}_amd64.changes"
+		END
+}
+
+# built: the version of the only package in build/deb
+built()
+{
+	debian/build > /dev/null && ls build/deb >&2 && [ "$(find build/deb -name '*.deb' | wc -l)" = 1 ] &&
+		echo build/deb/*.deb | sed -n 's/.*_\(.*\)_amd64.deb/\1/p'
+}
+versions()
+{
+	make_builder && commit && git tag -f v0.9.0 && rm -rf build && [ "$(built)" = 0.9.0 ] && echo >> python/pyproject.toml &&
+		[[ $(built) == 0.9.0+git*.$(git log -1 --abbrev=10 --format=%h).changed ]] && commit &&
+		[[ $(built) == 0.9.0+git*.$(git log -1 --abbrev=10 --format=%h) ]] && git tag -d v0.9.0 &&
+		[[ $(built) == 0.9.0~git*.$(git log -1 --abbrev=10 --format=%h) ]]
+}
+try "only packages of the tagged commit have the version of the release" versions
+
 done_testing
