@@ -127,5 +127,11 @@ versions()
 		[[ $(built) == 0.9.0~git*.$(git log -1 --abbrev=10 --format=%h) ]]
 }
 try "only packages of the tagged commit have the version of the release" versions
+others()
+{
+	mkdir -p build/deb/folder && touch build/deb/{other.deb,folder/dblp_file} && debian/build && ls build/deb &&
+		[ -e build/deb/other.deb ] && [ -e build/deb/folder/dblp_file ] && rm -r build/deb/{other.deb,folder} && built
+}
+try "a build of packages leaves other files in their folder" others
 
 done_testing
