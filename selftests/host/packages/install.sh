@@ -92,6 +92,16 @@ update()
 }
 try "the commands of README.md replace it, and DKMS has the new module only" update
 
+enabled()
+{
+	local unit
+
+	unit=$(readlink -e /etc/systemd/system/multi-user.target.wants/dblp.service) && echo "$unit" &&
+		grep "deb-systemd-helper enable 'dblp.service'" /var/lib/dpkg/info/dblp-tools.postinst &&
+		grep -x 'ExecStart=/usr/bin/dblpctl -b /etc/dblp.batch' "$unit"
+}
+try "dblp.service is enabled, and names the installed dblpctl" enabled
+
 programs()
 {
 	cd /tmp && awk '/^```/ { if (on) exit; on = /^```c$/; next } on' "$top/README.md" > first.c &&
