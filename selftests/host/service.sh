@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Documentation/examples/dblp.service: when systemd starts it, and its command.
+# Documentation/examples/dblp.service: when systemd starts it, and its command. Also that of
+# dblp-prometheus.service.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -59,5 +60,17 @@ families()
 }
 try "AF_ASH is the name of family 18 in RestrictAddressFamilies=" families AF_ASH
 try "... which has no number there" fails families 18
+
+# The command of dblp-prometheus.service, with a dblpctl that is found by PATH
+prometheus()
+{
+	local words=()
+
+	mkdir "$tmp/bin" && printf '#!/bin/sh\necho "$@"\n' > "$tmp/bin/dblpctl" && chmod +x "$tmp/bin/dblpctl" &&
+		eval "words=($(sed -n 's/^ExecStart=//p' "$top/Documentation/examples/dblp-prometheus.service"))" &&
+		PATH=$tmp/bin:$PATH "${words[@]:0:4}" "$tmp/dblp.prom" && [ "$(cat "$tmp/dblp.prom")" = "stats --prometheus" ] &&
+		[ ! -e "$tmp/dblp.prom.new" ]
+}
+try "dblp-prometheus.service finds dblpctl wherever it is installed" prometheus
 
 done_testing
