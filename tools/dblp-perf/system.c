@@ -14,12 +14,15 @@
 
 #include "perf.h"
 
-#define TRACING		"/sys/kernel/tracing"
-#define INSTANCE	TRACING "/instances/dblp-perf"
+/*
+ * One for each measurement: Linux 6.1 crashes if an instance is removed while another process
+ * sets a trigger in it.
+ */
+#define INSTANCE	"/sys/kernel/tracing/instances/dblp-perf-XXXXXX"
 
 static const char *const timer_events[] = {
-	INSTANCE "/events/timer/timer_expire_entry",
-	INSTANCE "/events/timer/hrtimer_expire_entry",
+	"timer_expire_entry",
+	"hrtimer_expire_entry",
 };
 
 uint64_t now_ns(void)
@@ -111,13 +114,13 @@ void read_memory(struct memory *m)
 	m->used = (total - left) * 1024;
 }
 
-static bool write_text(const char *dir, const char *file, const char *text)
+static bool set_trigger(const char *instance, const char *event, const char *text)
 {
 	char path[256];
 	bool done;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	snprintf(path, sizeof(path), "%s/events/timer/%s/trigger", instance, event);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -127,12 +130,12 @@ static bool write_text(const char *dir, const char *file, const char *text)
 }
 
 /* { function: [ffffffff81234567] name [module] } hitcount:         12 */
-static void take_histogram(struct timers *t, const char *event)
+static void take_histogram(struct timers *t, const char *instance, const char *event)
 {
 	char path[256], line[300], *name, *end;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/hist", event);
+	snprintf(path, sizeof(path), "%s/events/timer/%s/hist", instance, event);
 	f = fopen(path, "r");
 	while (f && fgets(line, sizeof(line), f)) {
 		struct timer_count *entry = &t->timer[t->n];
@@ -155,21 +158,21 @@ static void take_histogram(struct timers *t, const char *event)
 
 void count_timers(struct timers *t, uint32_t ms)
 {
+	char instance[] = INSTANCE;
+	bool made = mkdtemp(instance);
 	unsigned int i;
 
 	memset(t, 0, sizeof(*t));
-	t->known = !mkdir(INSTANCE, 0700) || errno == EEXIST;
-	for (i = 0; i < 2; i++)
-		t->known = t->known &&
-			   write_text(timer_events[i], "trigger",
-				      "hist:keys=function.sym\n");
+	t->known = made;
+	for (i = 0; t->known && i < 2; i++)
+		t->known = set_trigger(instance, timer_events[i], "hist:keys=function.sym\n");
 	sleep_ns(ms * 1000000ULL);
 	for (i = 0; t->known && i < 2; i++)
-		take_histogram(t, timer_events[i]);
-	for (i = 0; i < 2; i++)
-		write_text(timer_events[i], "trigger",
-			   "!hist:keys=function.sym\n");
-	rmdir(INSTANCE);
+		take_histogram(t, instance, timer_events[i]);
+	for (i = 0; made && i < 2; i++)
+		set_trigger(instance, timer_events[i], "!hist:keys=function.sym\n");
+	if (made)
+		rmdir(instance);
 }
 
 void *xcalloc(size_t n, size_t size)
