@@ -140,6 +140,13 @@ class _Closed(ValueError):
     """The communicator is closed; a ValueError as for closed files."""
 
 
+class _Waiter:
+    """A thread in dblp_wait(), for up to `seconds`; 0: it only looks whether the operation has ended."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+
 class _Op:
     """
     An operation that the library carries out. The library itself marks its end, by failed_rank
@@ -150,12 +157,18 @@ class _Op:
         self.req = ctypes.c_void_p()
         self.result = _c.Result(failed_rank=_NOT_ENDED)
         self.keep = keep
-        self.waiter: Optional[object] = None
+        self.waiter: Optional[_Waiter] = None
         self.request: Callable[[], Optional[Request]] = lambda: None
 
     @property
     def ended(self) -> bool:
         return bool(self.result.failed_rank != _NOT_ENDED)
+
+    @property
+    def awaited(self) -> bool:
+        """Does a thread wait for the end?"""
+        waiter = self.waiter
+        return waiter is not None and waiter.seconds > 0 and not self.ended
 
     def cancel(self) -> None:
         if not self.ended:
@@ -516,7 +529,7 @@ class Comm:
 
     def _collect(self, op: _Op, seconds: float) -> bool:
         """Has the operation ended? Waits up to `seconds`; only one thread at a time waits in the library."""
-        me = object()
+        me = _Waiter(seconds)
         try:
             with self._cond:
                 self._cond.wait_for(lambda: op.ended or op.waiter is None, seconds)
@@ -819,7 +832,8 @@ class Comm:
             _leaving.add(self)
             self._closed = True
             with self._cond:
-                if self._users:
+                # Other calls, such as fileno(), return by themselves
+                if any(op.awaited for op in list(self._ops)):
                     _c.lib.dblp_comm_abort(self._handle, errnos.ECANCELED)
                 self._cond.wait_for(lambda: not self._users)
             handle, self._handle = self._handle, None

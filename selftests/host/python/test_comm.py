@@ -708,6 +708,63 @@ class Ends(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "is closed"):
                 comm.allreduce(v, "int32")
 
+    def test_close_aborts_only_waits(self):
+        class Held:
+            """The library, whose calls of one name return when close() waits for them"""
+
+            def __init__(self, lib, name):
+                self.lib, self.name, self.aborts = lib, name, 0
+                self.entered, self.leave = threading.Event(), threading.Event()
+
+            def __getattr__(self, name):
+                function = getattr(self.lib, name)
+                self.aborts += name == "dblp_comm_abort"
+                return function if name != self.name else lambda *args: self.hold(function, *args)
+
+            def hold(self, function, *args):
+                self.entered.set()
+                assert self.leave.wait(LONG), "close() does not wait"
+                return function(*args)
+
+        def closed(name, use):
+            """Number of aborts by close() while another thread carries out use(comm, request)"""
+            def receive(comm):
+                data = bytearray(4)
+                comm.broadcast(data).wait(LONG)
+                received.append(bytes(data))
+                go.wait(LONG)
+
+            def wait_for(condition, timeout=None):
+                if comm._closed:
+                    held.leave.set()
+                return real(condition, timeout)
+
+            go, received = threading.Event(), []
+            with other_rank(receive) as comm:
+                comm.broadcast(bytearray(b"root")).wait(LONG)
+                request = comm.allreduce(bytearray(4), "int32")
+                held = Held(dblp._c.lib, name)
+                real, comm._cond.wait_for = comm._cond.wait_for, wait_for
+                with mock.patch.object(dblp._c, "lib", held):
+                    thread = threading.Thread(target=use, args=(comm, request))
+                    thread.start()
+                    self.assertTrue(held.entered.wait(LONG))
+                    # The other rank has what was sent to it
+                    until(lambda: received)
+                    comm.close()
+                    thread.join(LONG)
+                go.set()
+            self.assertEqual(received, [b"root"])
+            return held.aborts
+
+        def wait(_comm, request):
+            with self.assertRaises(OSError):
+                request.wait(LONG)
+
+        self.assertEqual(closed("dblp_comm_fd", lambda comm, _: comm.fileno()), 0)
+        self.assertEqual(closed("dblp_wait", lambda _, request: request.done()), 0)
+        self.assertEqual(closed("dblp_wait", wait), 1)
+
     def test_one_that_is_dropped_is_closed(self):
         store, before = Store(), len(os.listdir("/proc/self/fd"))
         comm = dblp.Comm(0, 1, store.kv(), **attributes())
