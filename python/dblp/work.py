@@ -184,6 +184,14 @@ class Completer:
         with self._lock, contextlib.suppress(OSError):
             os.write(self._wake, b"x")
 
+    def waited(self) -> None:
+        """
+        Another thread has waited for an operation. This took its end from the descriptor of the communicator,
+        which then wakes no thread here.
+        """
+        if self._waiting:
+            self.wake()
+
     def stop(self) -> None:
         """End the threads, which would end inside PyTorch at the end of the program."""
         self._stopped = True
@@ -281,6 +289,7 @@ class Work(_Base):  # type: ignore[misc]
         finally:
             if self._begun.done():
                 self._completer.drop(self)
+            self._completer.waited()
         return True
 
     def synchronize(self) -> None:

@@ -5,6 +5,8 @@ import datetime
 import functools
 import itertools
 import operator
+import os
+import select
 import threading
 import unittest
 import unittest.mock
@@ -369,6 +371,37 @@ class Works(Test):
             self.assertEqual(future.wait().tolist(), [peer + 1.0] * 2)
             self.assertTrue(done.is_set() and receiving.is_completed())
         self.run_ranks(2, run)
+
+    def test_have_futures_that_complete_although_the_program_waits_as_well(self):
+        def run(group):
+            completer = group._completer
+            poll, armed, held, go = completer._poll, threading.Event(), threading.Event(), threading.Event()
+
+            def hold():
+                if armed.is_set():
+                    held.set()
+                    self.assertTrue(go.wait(LONG))
+                poll()
+
+            completer._poll = hold
+            peer, t = 1 - group.rank(), torch.zeros(2)
+            receiving = group.recv([t], peer, 0)
+            future = receiving.get_future().then(lambda f: f.value()[0].tolist())
+            armed.set()
+            completer.wake()
+            # The thread has seen that the operation has not ended, and is about to wait again
+            self.assertTrue(held.wait(LONG))
+            if select.select([completer._wake_read], [], [], 0)[0]:
+                os.read(completer._wake_read, 4096)
+            ready.wait(LONG)
+            sending = group.send([torch.ones(2)], peer, 0)
+            for work in receiving, sending:
+                work.wait()
+            go.set()
+            until(future.done)
+            return future.value()
+        ready = threading.Barrier(2)
+        self.assertEqual(self.run_ranks(2, run), [[1.0] * 2] * 2)
 
     def test_functions_at_their_end_may_carry_out_operations(self):
         def run(group):
