@@ -15,7 +15,6 @@ it carries the data of all devices of a group: "cpu:dblp,cuda:gloo" is not possi
 
 from __future__ import annotations
 
-import collections
 import datetime
 import os
 import sys
@@ -28,7 +27,7 @@ import torch.distributed
 
 from .collectives import Collectives, Reduction
 from .comm import Comm, RankError
-from .meeting import Meeting
+from .meeting import Meeting, next_store
 from .options import Options, current
 from .starting import Starter, device_among
 from .units import env_number
@@ -40,9 +39,6 @@ __all__ = ["ProcessGroup", "create"]
 dist: Any = torch.distributed
 
 _Base: Any = dist.ProcessGroup
-
-#: Number of groups with a name that this process has created: later ones find the keys of earlier ones
-_times: Dict[str, int] = collections.defaultdict(int)
 
 
 def _torch_version() -> str:
@@ -391,8 +387,7 @@ def create(how: Any, options: Any) -> ProcessGroup:
     """A process group, as torch.distributed wants it of a backend."""
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"pg_options of the backend dblp are dblp.torch.Options, not {options!r}")
-    key = how.group_id
-    _times[key] += 1
-    store = dist.PrefixStore(f"dblp/{_times[key]}", how.store)
+    # Later groups with the same name find the keys of earlier ones
+    store = next_store(how.store, how.group_rank)
     ranks = list(how.global_ranks_in_group) or list(range(how.group_size))
     return ProcessGroup(store, how.group_rank, how.group_size, how.timeout, ranks, options or Options())

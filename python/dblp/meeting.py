@@ -8,15 +8,21 @@ instead of waiting for each other.
 
 from __future__ import annotations
 
+import itertools
 import json
 import queue
 import threading
 import time
 from typing import Any, Callable, Dict, Optional
 
+import torch.distributed
+
 from .comm import KV, Comm
 
-__all__ = ["Meeting", "MeetingError", "store_kv"]
+__all__ = ["Meeting", "MeetingError", "next_store", "store_kv"]
+
+#: PyTorch 1.13, by which types are checked, lacks some names
+dist: Any = torch.distributed
 
 #: Seconds between two looks into the store
 _PAUSE = 0.005
@@ -39,13 +45,25 @@ def store_kv(store: Any) -> KV:
     return put, get
 
 
+def next_store(store: Any, rank: int) -> Any:
+    """
+    The part of a store by which `rank` meets the other ranks of its group. Earlier groups with the same
+    name have used other parts. Processes may have belonged to different ones of these groups, so only
+    the store can tell which part is next: the first one that is open, and that has no such rank yet.
+    """
+    for number in itertools.count():
+        part = dist.PrefixStore(f"dblp/{number}", store)
+        if not part.add("closed", 0) and part.add(f"entered/{rank}", 1) == 1:
+            return part
+
+
 class MeetingError(ConnectionError):
     """Ranks cannot form a group; all of them raise this with the same text."""
 
 
 class Meeting:
     """
-    Ranks that meet in a store, which no earlier group has used.
+    Ranks that meet in a store, which no earlier group has used, see next_store().
 
     store: has set(), get() and add(), as stores of torch.distributed do.
     limit: seconds until all ranks must be there.
@@ -80,6 +98,8 @@ class Meeting:
         while not condition():
             self._check()
             if time.monotonic() > self._until:
+                # A rank that is missing must not enter after the others have left
+                self._store.add("closed", 1)
                 self.fail(f"{what()} within {self._limit:g} s")
             time.sleep(pause)
             pause = min(pause * 1.5, _PAUSE_MOST)
@@ -99,6 +119,7 @@ class Meeting:
             self._store.add("agreed", 1)
         self._wait(lambda: self._agreed() >= self._size,
                    lambda: f"{self._agreed()} of {self._size} ranks have created the process group")
+        self._store.add("closed", 1)
 
     def _agreed(self) -> int:
         return int(self._store.add("agreed", 0))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The backend "dblp" of torch.distributed, over TCP, with ranks that are threads of this process."""
 
+import concurrent.futures
 import datetime
 import functools
 import itertools
@@ -8,6 +9,7 @@ import operator
 import os
 import select
 import threading
+import types
 import unittest
 import unittest.mock
 
@@ -23,7 +25,7 @@ from fakedevice import FakeDevice, Stream
 
 NEW = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 6)
 if NEW:
-    from dblp.backend import ProcessGroup
+    from dblp.backend import ProcessGroup, create
     from dblp.options import Options, lossy
 
 SUMMED = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.uint8,
@@ -654,6 +656,43 @@ class Losses(Test):
             self.assertRaisesRegex(ValueError, why, Options, **how)
         with self.assertRaisesRegex(TypeError, "comm is an option of groups"), lossy("2%", comm=dict(job=1)):
             pass
+
+
+class Names(Test):
+    """Groups that have the name, and so the store, of an earlier one"""
+
+    def setUp(self):
+        self.store = dist.HashStore()
+
+    def create(self, ranks, present=None, timeout=LONG):
+        """Create a group of `ranks` by those that are present; returns sums over the group, or errors"""
+        def run(rank):
+            how = types.SimpleNamespace(store=self.store, group_rank=ranks.index(rank), group_size=len(ranks), group_id="1",
+                                        timeout=datetime.timedelta(seconds=timeout), global_ranks_in_group=ranks)
+            try:
+                group = create(how, None)
+                t = torch.ones(1)
+                group.allreduce([t]).wait()
+                summed.wait(LONG)
+                group.shutdown()
+                return t.item()
+            except OSError as e:
+                return str(e)
+
+        present = present or ranks
+        summed = threading.Barrier(len(present))
+        with unittest.mock.patch.dict("os.environ", DBLP_TRANSPORT="tcp"), \
+                concurrent.futures.ThreadPoolExecutor(len(present)) as pool:
+            return list(pool.map(run, present))
+
+    def test_are_used_again_by_other_ranks(self):
+        for ranks in [0, 1], [1, 2], [0, 1, 2], [2], [3, 2, 1, 0]:
+            self.assertEqual(self.create(ranks), [len(ranks)] * len(ranks))
+
+    def test_are_used_again_after_a_rank_was_missing(self):
+        for failed in self.create([0, 1, 2], [2, 1], timeout=1):
+            self.assertRegex(failed, "[12] of 3 ranks have created the process group within 1 s")
+        self.assertEqual(self.create([0, 1, 2]), [3] * 3)
 
 
 class Failures(Test):
