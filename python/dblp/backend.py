@@ -143,6 +143,16 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             self._completer.watch(self._pair_comm)
         return self._pair_comm
 
+    # What torch.distributed asks of the backend of a device
+
+    #: Has it split() and eager_connect_single_device()?
+    supports_splitting = False
+    #: Has it startCoalescing() of C++?
+    supports_coalescing = False
+
+    def _get_backend(self, _device: Any) -> ProcessGroup:
+        return self
+
     # Names
 
     def getBackendName(self) -> str:  # pylint: disable=invalid-name

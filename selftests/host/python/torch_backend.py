@@ -2,6 +2,7 @@
 """The backend "dblp" of torch.distributed, over TCP, with ranks that are threads of this process."""
 
 import concurrent.futures
+import contextlib
 import datetime
 import functools
 import itertools
@@ -656,6 +657,30 @@ class Losses(Test):
             self.assertRaisesRegex(ValueError, why, Options, **how)
         with self.assertRaisesRegex(TypeError, "comm is an option of groups"), lossy("2%", comm=dict(job=1)):
             pass
+
+
+class Default(unittest.TestCase):
+    """The default process group, of one rank"""
+
+    @contextlib.contextmanager
+    def group(self, backend="dblp", **how):
+        with unittest.mock.patch.dict("os.environ", DBLP_TRANSPORT="tcp"):
+            dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, **how)
+        try:
+            yield dist.group.WORLD
+        finally:
+            if dist.is_initialized():
+                dist.destroy_process_group()
+
+    def test_may_be_bound_to_a_device(self):
+        with self.group(device_id=torch.device("cuda:0")) as group:
+            self.assertIs(group._get_backend(torch.device("cuda:0")), group)
+            t = torch.ones(2)
+            dist.all_reduce(t)
+            with unittest.mock.patch.dict("os.environ", DBLP_TRANSPORT="tcp"):
+                other = dist.new_group([0], device_id=torch.device("cuda:0"))
+            dist.all_reduce(t, group=other)
+            self.assertEqual(t.tolist(), [1.0] * 2)
 
 
 class Names(Test):
