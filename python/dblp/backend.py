@@ -27,6 +27,7 @@ import torch.distributed
 
 from .collectives import Collectives, Reduction
 from .comm import Comm, RankError
+from .ending import at_end
 from .meeting import Meeting, next_store
 from .options import Options, current
 from .starting import Starter, device_among
@@ -39,6 +40,8 @@ __all__ = ["ProcessGroup", "create"]
 dist: Any = torch.distributed
 
 _Base: Any = dist.ProcessGroup
+
+_all: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 def _torch_version() -> str:
@@ -98,6 +101,25 @@ def _splits(t: torch.Tensor, sizes: Sequence[int], n: int, what: str) -> List[to
     return list(torch.split(t, list(sizes))) if t.dim() else [t]
 
 
+class _Pairs:
+    """The second communicator of a group, opened by the first call, which all ranks make."""
+
+    def __init__(self, first: Comm, store: Any, how: Dict[str, Any], comms: "weakref.WeakSet[Comm]",
+                 completer: Completer) -> None:
+        self._rank, self._size, self._store, self._how = first.rank, first.nranks, store, how
+        self._comms, self._completer = comms, completer
+        self._comm: Optional[Comm] = None
+
+    def __call__(self) -> Comm:
+        if self._comm is None:
+            meeting = Meeting(dist.PrefixStore("pairs", self._store), self._rank, self._size,
+                              self._how["operation_ms"] / 1000)
+            self._comm = meeting.open(**self._how)
+            self._comms.add(self._comm)
+            self._completer.watch(self._comm)
+        return self._comm
+
+
 class ProcessGroup(_Base):  # type: ignore[misc]
     """
     A process group, with the methods that torch.distributed calls.
@@ -114,34 +136,24 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         #: Options for reduce_scatter(); None: those of all operations
         self.scatter_options: Optional[Options] = None
         self._explain = _explainer(ranks)
-        self._meeting = Meeting(store, rank, size, timeout.total_seconds())
+        meeting = Meeting(store, rank, size, timeout.total_seconds())
         transport = os.environ.get("DBLP_TRANSPORT") or "dblp"
-        self._meeting.agree({"ranks": list(ranks), "PyTorch": _torch_version(),
-                             "transport": transport, "options": options.how()})
+        meeting.agree({"ranks": list(ranks), "PyTorch": _torch_version(),
+                       "transport": transport, "options": options.how()})
         limit = _milliseconds(timeout)
-        self._how: Dict[str, Any] = {"join_ms": limit, "operation_ms": limit, "devices": os.environ.get("DBLP_DEVICES"),
-                     "epoch": env_number("TORCHELASTIC_RESTART_COUNT"), **options.comm}
-        self.comm = self._meeting.open(**self._how)
-        self._pair_comm: Optional[Comm] = None
-        self._pair_store = store
+        how: Dict[str, Any] = {"join_ms": limit, "operation_ms": limit, "devices": os.environ.get("DBLP_DEVICES"),
+                               "epoch": env_number("TORCHELASTIC_RESTART_COUNT"), **options.comm}
+        self.comm = meeting.open(**how)
         #: Both communicators, for the abort after a failure
         self._comms: weakref.WeakSet[Comm] = weakref.WeakSet([self.comm])
         self._starter = Starter(self._comms)
         self._completer = Completer()
         self._completer.watch(self.comm)
         weakref.finalize(self, self._completer.stop)
+        self._pairs = _Pairs(self.comm, store, how, self._comms, self._completer)
         self._collectives = Collectives(self.comm, self._pairs)
         self._batch: Optional[List[Begun]] = None
-
-    def _pairs(self) -> Comm:
-        """The second communicator, opened by the first operation that needs it, which all ranks begin"""
-        if self._pair_comm is None:
-            meeting = Meeting(dist.PrefixStore("pairs", self._pair_store), self.rank(), self.size(),
-                              self._how["operation_ms"] / 1000)
-            self._pair_comm = meeting.open(**self._how)
-            self._comms.add(self._pair_comm)
-            self._completer.watch(self._pair_comm)
-        return self._pair_comm
+        _all.add(self)
 
     # What torch.distributed asks of the backend of a device
 
@@ -390,7 +402,17 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         self._starter.close()
         for comm in list(self._comms):
             comm.close()
-        self._completer.wake()
+        self._completer.finish()
+
+
+def _shut_down(group: Any) -> None:
+    """PyTorch itself shuts down groups of NCCL only"""
+    for one in [group] if group is not None else list(_all):
+        if isinstance(one, ProcessGroup):
+            one.shutdown()
+
+
+at_end(_shut_down)
 
 
 def create(how: Any, options: Any) -> ProcessGroup:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """Communicators of process groups of PyTorch."""
 
-import functools
 import os
 import secrets
 import weakref
@@ -10,6 +9,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 import torch.distributed as dist
 
 from .comm import Comm
+from .ending import at_end
 from .lanes import Lane
 from .meeting import store_kv
 from .tensors import close
@@ -61,21 +61,15 @@ def opened(group: Any, options: Dict[str, Any]) -> Optional[Comm]:
     return comm
 
 
-def _destroying(method: Any) -> Any:
-    """destroy_process_group(): PyTorch 2 keeps a group that a DDP has used, so its end closes nothing"""
-    @functools.wraps(method)
-    def destroy_process_group(group: Any = None) -> Any:
-        every = group is None or group is dist.group.WORLD
-        ending = [(one, comm) for one, (comm, _) in _comms.items() if every or one is group]
-        done = method(group)
-        for one, comm in ending:
+def _close(group: Any) -> None:
+    """PyTorch 2 keeps a group that a DDP has used, so the end of the last reference to it comes too late"""
+    for one, (comm, _) in list(_comms.items()):
+        if group is None or one is group:
             _comms.pop(one, None)
             close(comm)
-        return done
-    return destroy_process_group
 
 
-dist.destroy_process_group = dist.distributed_c10d.destroy_process_group = _destroying(dist.destroy_process_group)
+at_end(_close)
 
 
 #: Has the environment the address of rank 0? dblp-run(1) sets it for the first communicator

@@ -192,6 +192,13 @@ class Completer:
         if self._waiting:
             self.wake()
 
+    def finish(self) -> None:
+        """All operations have ended: complete their futures, and end the threads."""
+        for base in self._take():
+            base.set_result(None)
+        if not self._waiting:
+            self.stop()
+
     def stop(self) -> None:
         """End the threads, which would end inside PyTorch at the end of the program."""
         self._stopped = True
@@ -224,6 +231,10 @@ class Completer:
     def _next(self) -> List[Any]:
         """Wait for operations that have ended; returns their futures"""
         self._poll()
+        return self._take()
+
+    def _take(self) -> List[Any]:
+        """The futures of operations that have ended"""
         with self._lock:
             ended = [base for begun, base in self._waiting if begun.done()]
             self._waiting = [pair for pair in self._waiting if not any(pair[1] is base for base in ended)]

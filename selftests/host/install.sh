@@ -75,6 +75,7 @@ installs()
 		./usr/lib/python3/dist-packages/dblp/backend.py
 		./usr/lib/python3/dist-packages/dblp/collectives.py
 		./usr/lib/python3/dist-packages/dblp/comm.py
+		./usr/lib/python3/dist-packages/dblp/ending.py
 		./usr/lib/python3/dist-packages/dblp/enums.py
 		./usr/lib/python3/dist-packages/dblp/fsdp.py
 		./usr/lib/python3/dist-packages/dblp/groups.py

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import datetime
 import functools
+import gc
 import itertools
 import operator
 import os
@@ -13,11 +14,15 @@ import threading
 import types
 import unittest
 import unittest.mock
+import weakref
 
 import torch
 import torch.distributed as dist
 
+destroy = dist.destroy_process_group
+
 import dblp
+import dblp.torch
 from common import LONG, good, until
 from device import FakeTorchDevice
 from dblp.accelerator import device_of
@@ -375,36 +380,49 @@ class Works(Test):
             self.assertTrue(done.is_set() and receiving.is_completed())
         self.run_ranks(2, run)
 
+    def hold(self, completer):
+        """Stop the thread of a Completer that has a future where it would wait again; returns a function that releases it"""
+        poll, held, go = completer._poll, threading.Event(), threading.Event()
+
+        def stop():
+            held.set()
+            self.assertTrue(go.wait(LONG))
+            poll()
+
+        completer._poll = stop
+        completer.wake()
+        self.assertTrue(held.wait(LONG))
+        if select.select([completer._wake_read], [], [], 0)[0]:
+            os.read(completer._wake_read, 4096)
+        return go.set
+
     def test_have_futures_that_complete_although_the_program_waits_as_well(self):
         def run(group):
-            completer = group._completer
-            poll, armed, held, go = completer._poll, threading.Event(), threading.Event(), threading.Event()
-
-            def hold():
-                if armed.is_set():
-                    held.set()
-                    self.assertTrue(go.wait(LONG))
-                poll()
-
-            completer._poll = hold
             peer, t = 1 - group.rank(), torch.zeros(2)
             receiving = group.recv([t], peer, 0)
             future = receiving.get_future().then(lambda f: f.value()[0].tolist())
-            armed.set()
-            completer.wake()
-            # The thread has seen that the operation has not ended, and is about to wait again
-            self.assertTrue(held.wait(LONG))
-            if select.select([completer._wake_read], [], [], 0)[0]:
-                os.read(completer._wake_read, 4096)
+            release = self.hold(group._completer)
             ready.wait(LONG)
             sending = group.send([torch.ones(2)], peer, 0)
             for work in receiving, sending:
                 work.wait()
-            go.set()
+            release()
             until(future.done)
             return future.value()
         ready = threading.Barrier(2)
         self.assertEqual(self.run_ranks(2, run), [[1.0] * 2] * 2)
+
+    def test_that_have_not_ended_fail_at_the_end_of_the_group(self):
+        def run(group):
+            future = group.recv([torch.zeros(2)], 1 - group.rank(), 0).get_future()
+            release = self.hold(group._completer)
+            ready.wait(LONG)
+            group.shutdown()
+            until(future.done)
+            self.assertRaisesRegex(Exception, "Operation canceled|has failed", future.wait)
+            release()
+        ready = threading.Barrier(2)
+        self.run_ranks(2, run)
 
     def test_functions_at_their_end_may_carry_out_operations(self):
         def run(group):
@@ -666,21 +684,44 @@ class Default(unittest.TestCase):
     def group(self, backend="dblp", **how):
         with unittest.mock.patch.dict("os.environ", DBLP_TRANSPORT="tcp"):
             dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, **how)
-        try:
-            yield dist.group.WORLD
-        finally:
-            if dist.is_initialized():
-                dist.destroy_process_group()
+            try:
+                yield dist.group.WORLD
+            finally:
+                if dist.is_initialized():
+                    dist.destroy_process_group()
 
     def test_may_be_bound_to_a_device(self):
         with self.group(device_id=torch.device("cuda:0")) as group:
             self.assertIs(group._get_backend(torch.device("cuda:0")), group)
             t = torch.ones(2)
             dist.all_reduce(t)
-            with unittest.mock.patch.dict("os.environ", DBLP_TRANSPORT="tcp"):
-                other = dist.new_group([0], device_id=torch.device("cuda:0"))
+            other = dist.new_group([0], device_id=torch.device("cuda:0"))
             dist.all_reduce(t, group=other)
             self.assertEqual(t.tolist(), [1.0] * 2)
+
+
+    def test_leaves_nothing_when_it_is_destroyed(self):
+        gc.collect()
+        before, found, ends = set(threading.enumerate()), [], []
+        for _ in range(4):
+            with self.group() as group:
+                other = dist.new_group([0])
+                comms = [group.comm, other.comm, dblp.torch.communicator(), dblp.torch.communicator(other)]
+                dist.gather(torch.ones(1), [torch.ones(1)], group=other)
+                future = dist.all_reduce(torch.ones(1), async_op=True).get_future().then(lambda f: ends.append(1))
+                # A script may have imported the function by its name before it imports dblp
+                destroy(other)
+                self.assertEqual(["closed" in repr(comm) for comm in comms], [False, True] * 2)
+                destroy()
+                self.assertTrue(all("closed" in repr(comm) for comm in comms), comms)
+                future.wait()
+            gone = [weakref.ref(one) for one in (group, other, *comms)]
+            del group, other, comms, future
+            until(lambda gone=gone: not any(ref() for ref in gone))
+            until(lambda: not set(threading.enumerate()) - before)
+            found.append(len(os.listdir("/proc/self/fd")))
+        self.assertLessEqual(found[-1], found[0])
+        self.assertEqual(len(ends), 4)
 
 
 class Names(Test):

@@ -13,6 +13,7 @@ import unittest
 import unittest.mock
 
 import torch
+import torch.distributed as dist
 
 import dblp
 import dblp.torch
@@ -209,6 +210,16 @@ class Starts(unittest.TestCase):
     def test_ranks_may_come_as_late_as_the_process_group_allows(self):
         status, out, err = ranks(2, "skewed", "--no-hook")
         self.assertEqual((status, len(set(said(out)))), (0, 1), err)
+
+    def test_communicators_end_with_their_groups(self):
+        with unittest.mock.patch.dict("os.environ", DBLP_TRANSPORT="tcp"):
+            dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+            other = dist.new_group([0])
+            comms = [dblp.torch.communicator(group) for group in (None, other)]
+            for group, closed in ((dist.GroupMember.NON_GROUP_MEMBER, [False, False]), (other, [False, True]),
+                                  (None, [True, True])):
+                dist.destroy_process_group(group)
+                self.assertEqual(["closed" in repr(comm) for comm in comms], closed)
 
     def test_a_process_may_have_one_group_after_another(self):
         with tempfile.TemporaryDirectory() as folder:
