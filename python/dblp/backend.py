@@ -133,6 +133,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         super().__init__(rank, size)
         self._names = {"name": "", "desc": ""}
         self.options = options
+        #: Time limit of operations, also of communicators of the hook
+        self.limit = timeout
         #: Options for reduce_scatter(); None: those of all operations
         self.scatter_options: Optional[Options] = None
         self._explain = _explainer(ranks)

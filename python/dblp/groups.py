@@ -36,7 +36,9 @@ def timeout_ms(group: Any) -> int:
     # In PyTorch 2 the backend of each device has them
     for device in getattr(group, "_device_types", ()):
         options = options or getattr(group._get_backend(device), "options", None)  # pylint: disable=protected-access
-    limit = getattr(options, "_timeout", None) or every._get_default_store().timeout  # pylint: disable=protected-access
+    # That of the backend dblp has it itself
+    limit = getattr(group, "limit", None) or getattr(options, "_timeout", None)
+    limit = limit or every._get_default_store().timeout  # pylint: disable=protected-access
     return min(int(limit.total_seconds() * 1000), 0xffffffff)
 
 

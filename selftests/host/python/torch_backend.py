@@ -700,6 +700,12 @@ class Default(unittest.TestCase):
             self.assertEqual(t.tolist(), [1.0] * 2)
 
 
+    def test_gives_its_time_limit_to_the_hook(self):
+        with self.group(timeout=datetime.timedelta(seconds=77)) as group:
+            dblp.torch.communicator()
+            _, options = dblp.groups._comms[group]
+            self.assertEqual([options[name] for name in ("join_ms", "operation_ms")], [77000] * 2)
+
     def test_leaves_nothing_when_it_is_destroyed(self):
         gc.collect()
         before, found, ends = set(threading.enumerate()), [], []
