@@ -155,6 +155,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         self._pairs = _Pairs(self.comm, store, how, self._comms, self._completer)
         self._collectives = Collectives(self.comm, self._pairs)
         self._batch: Optional[List[Begun]] = None
+        self._alone = False
         _all.add(self)
 
     # What torch.distributed asks of the backend of a device
@@ -199,6 +200,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         inputs, outputs, order: see Starter.
         pairs: does it use the second communicator?
         """
+        self._check_alone()
         try:
             if pairs:
                 self._pairs()
@@ -208,6 +210,20 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         if self._batch is not None:
             self._batch.append(begun)
         return self._as_work(begun, value)
+
+    def _check_alone(self) -> None:
+        """Raise ValueError if the group was to have other backends; torch.distributed tells only after its creation"""
+        if self._alone:
+            return
+        try:
+            backends = dist.get_backend_config(self)
+        except TypeError:
+            # The program has created the group without torch.distributed
+            backends = ""
+        if any(pair.partition(":")[2] != "dblp" for pair in backends.split(",") if pair):
+            raise ValueError(f"backends {backends}: a group of dblp carries the data of all devices, so it cannot have another "
+                             "backend. Create two groups, or name dblp only")
+        self._alone = True
 
     def _as_work(self, begun: Begun, value: List[Any]) -> Work:
         return Work(begun, value, self._completer, self._explain, not _called_by_python())

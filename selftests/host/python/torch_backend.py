@@ -706,6 +706,16 @@ class Default(unittest.TestCase):
             _, options = dblp.groups._comms[group]
             self.assertEqual([options[name] for name in ("join_ms", "operation_ms")], [77000] * 2)
 
+    def test_with_another_backend_is_refused(self):
+        for backend in "cpu:dblp,cuda:gloo", "cpu:gloo,cuda:dblp":
+            with self.group(backend):
+                for begin in dist.all_reduce, dist.all_reduce, functools.partial(dist.gather, gather_list=[torch.ones(1)]):
+                    with self.assertRaisesRegex(ValueError, f"backends {backend}: .* cannot have another backend"):
+                        begin(torch.ones(1))
+        for backend in "cpu:dblp", "cpu:dblp,cuda:dblp":
+            with self.group(backend):
+                dist.all_reduce(torch.ones(1))
+
     def test_leaves_nothing_when_it_is_destroyed(self):
         gc.collect()
         before, found, ends = set(threading.enumerate()), [], []
