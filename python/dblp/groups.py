@@ -74,7 +74,7 @@ def _close(group: Any) -> None:
 at_end(_close)
 
 
-#: Has the environment the address of rank 0? dblp-run(1) sets it for the first communicator
+#: Has the environment the address of rank 0? dblp-run(1) sets it for the first communicator of all ranks
 _from_launcher = ["DBLP_RUN_SOCKET" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ]
 
 
@@ -109,9 +109,11 @@ def communicator(group: Any = None, lanes: Optional[Sequence[Lane]] = None, **op
         if f"DBLP_{limit.upper()}" not in os.environ:
             options.setdefault(limit, timeout_ms(group))
     rendezvous: Any = None
-    if not (group is dist.group.WORLD and _from_launcher[0]):
+    if group is not dist.group.WORLD or not _from_launcher[0]:
         rendezvous = store_kv(store_of(group))
-    _from_launcher[0] = False
+    else:
+        # Ranks may have opened communicators of different other groups before
+        _from_launcher[0] = False
     comm = Comm(dist.get_rank(group), dist.get_world_size(group), rendezvous,
                 devices=os.environ.get("DBLP_DEVICES"), lanes=lanes, **options)
     _comms[group] = comm, dict(options, lanes=lanes or [Lane()])

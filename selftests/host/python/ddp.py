@@ -547,6 +547,17 @@ def group():
     dist.barrier()
 
 
+def some():
+    """Ranks 0 and 1 train by a process group of their own, and then all ranks by that of all"""
+    pair = dist.new_group([0, 1])
+    for group in [pair, None] if dist.get_rank() < 2 else [None]:
+        ddp, opt = make(process_group=group)
+        dblp.torch.register(ddp)
+        train(ddp, opt)
+    print(digest(ddp))
+    dist.barrier()
+
+
 class Bad(torch.autograd.Function):
     @staticmethod
     def forward(_ctx, x):

@@ -63,6 +63,9 @@ class Replicas(unittest.TestCase):
     def test_of_groups_of_ranks(self):
         self.same(4, "group", 2)
 
+    def test_of_some_ranks_and_then_of_all(self):
+        self.same(3, "some")
+
     def test_when_ranks_have_different_numbers_of_batches(self):
         self.same(3, "join")
 
