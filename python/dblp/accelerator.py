@@ -47,6 +47,11 @@ class Accelerator:
     def key(self) -> Any:
         return self.device
 
+    def use(self) -> None:
+        # A device without a number is the current one, and of some kinds there is only one
+        if self.device.index is not None and hasattr(self._module, "set_device"):
+            self._module.set_device(self.device)
+
     def stream(self) -> Any:
         return self._module.Stream(device=self.device)
 

@@ -50,6 +50,12 @@ class Device(Protocol):
     def key(self) -> Hashable:
         """The same for all objects that stand for this device."""
 
+    def use(self) -> None:
+        """
+        Make this the current device of the calling thread, as each thread of a Stager does before other calls.
+        A thread starts with the first device, where calls would otherwise take memory.
+        """
+
     def stream(self) -> Any:
         """A new side stream."""
 
@@ -230,6 +236,7 @@ class _Core:
     def _load(self, job: Job) -> None:
         """Copy the inputs of a job into a buffer, and begin its operation"""
         side, device = job._side, job._side.device
+        device.use()
         with self._cond:
             self._cond.wait_for(lambda: side.idle or self._error)
             self._check()
@@ -262,6 +269,7 @@ class _Core:
         """Copy the outputs of a job back, and complete its future"""
         side, device, value = job._side, job._side.device, None
         try:
+            device.use()
             if job._slot is None or job._request is None:
                 self._check()
                 raise RuntimeError("begin() returned no request")
@@ -306,6 +314,8 @@ class _Core:
 
     def _empty(self) -> None:
         for side in self._sides.values():
+            with contextlib.suppress(Exception):
+                side.device.use()
             for slot in side.slots:
                 with contextlib.suppress(Exception):
                     side.empty(slot)

@@ -64,6 +64,10 @@ class Future:
         return self.value
 
 
+#: The current device of each thread
+_current = threading.local()
+
+
 class FakeDevice:
     """
     A Device of dblp.staging. Tensors are writable buffers of bytes. Functions in `fail`, by the
@@ -78,19 +82,27 @@ class FakeDevice:
         self.fail = {}
         #: Sizes of pinned buffers that exist, by id(), and how many there ever were
         self.buffers, self.allocated = {}, 0
+        #: Names of methods that a thread of a Stager called while another device was its current one
+        self.misused = []
 
     @property
     def nbytes(self):
         return sum(self.buffers.values())
 
-    def _may_fail(self, name):
+    def _called(self, name):
+        if threading.current_thread().name == "dblp-staging" and getattr(_current, "device", None) is not self:
+            self.misused.append(name)
         self.fail.get(name, lambda: None)()
+
+    def use(self):
+        _current.device = self
 
     def stream(self):
         self.streams.append(Stream())
         return self.streams[-1]
 
     def record(self, stream=None):
+        self._called("record")
         stream = stream or self.current
         event = threading.Event()
         if stream:
@@ -100,13 +112,15 @@ class FakeDevice:
         return event
 
     def wait(self, stream, event):
+        self._called("wait")
         stream.wait_for(event)
 
     def synchronize(self, event):
+        self._called("synchronize")
         assert event.wait(LONG), "an event was not reached"
 
     def pinned(self, nbytes):
-        self._may_fail("pinned")
+        self._called("pinned")
         host = self.make(nbytes)
         self.buffers[id(host)] = nbytes
         self.allocated += 1
@@ -116,9 +130,11 @@ class FakeDevice:
         return memoryview(bytearray(nbytes))
 
     def free(self, host):
+        self._called("free")
         del self.buffers[id(host)]
 
     def slice(self, host, nbytes):
+        self._called("slice")
         return host[:nbytes]
 
     def move(self, host, offset, tensor, back):
@@ -127,7 +143,7 @@ class FakeDevice:
         to[:] = source
 
     def copy(self, host, offset, tensor, stream, back):
-        self._may_fail("copy")
+        self._called("copy")
         stream.put(lambda: self.move(host, offset, tensor, back))
 
     def future(self):
@@ -135,6 +151,7 @@ class FakeDevice:
 
     def complete(self, future, value, stream):
         """Where other devices let consumers wait for an event, here the stream completes the future"""
+        self._called("complete")
         if value is None:
             self.set(future, value)
         else:

@@ -194,6 +194,17 @@ class Staging(unittest.TestCase):
         self.assertEqual([r.host[0] for r in self.begun], [0, 1, 2, 3])
         self.assertEqual((self.device.nbytes, other.nbytes), (2, 2))
 
+    def test_threads_use_the_device_of_each_call(self):
+        devices = [self.device, FakeDevice("other")]
+        for i in range(6):
+            # Buffers of all devices grow in between
+            job = self.submit(tensor(*[i] * (i + 1)), device=devices[i % 2])
+            self.begins(i + 1)
+            self.begun[i].end()
+            job.future.wait()
+        self.stager.close()
+        self.assertEqual([device.misused for device in devices], [[], []])
+
     def test_flush_waits_until_all_have_begun(self):
         self.submit(tensor(1))
         self.assertTrue(self.stager.flush(LONG))

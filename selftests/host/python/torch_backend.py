@@ -25,7 +25,7 @@ import dblp
 import dblp.torch
 from common import LONG, good, until
 from device import FakeTorchDevice
-from dblp.accelerator import device_of
+from dblp.accelerator import Accelerator, device_of
 from dblp.staging import Stager
 from fakedevice import FakeDevice, Stream
 
@@ -488,6 +488,13 @@ class Devices(OnDevice, Test):
             work.wait()
             return t.tolist()
         self.assertEqual(self.run_ranks(2, run), [[3.0] * 3] * 2)
+
+    def test_with_a_number_become_the_current_one(self):
+        for name, has, called in (("cuda:1", ["set_device"], True), ("cuda", ["set_device"], False), ("mps:0", [], False)):
+            device = Accelerator.__new__(Accelerator)
+            device.device, device._module = torch.device(name), unittest.mock.Mock(spec=has)
+            device.use()
+            self.assertEqual(device._module.method_calls, [unittest.mock.call.set_device(device.device)] * called)
 
     def test_works_end_when_outputs_are_back(self):
         self.device.stream = functools.partial(FakeDevice.stream, self.device)
