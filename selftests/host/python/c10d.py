@@ -9,8 +9,9 @@ import contextlib
 import hashlib
 import itertools
 import os
+import signal
 import sys
-import time
+import threading
 import unittest.mock
 
 import torch
@@ -227,12 +228,15 @@ def lossy():
 
 def killed():
     """Rank 1 ends in the third round; the others name it"""
+    # The launcher ends the others, which may not have failed by then
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
     try:
         trained(lambda m: DDP(m), rounds=10, rare=lambda i: os._exit(7) if (dist.get_rank(), i) == (1, 3) else True)
     except RuntimeError as e:
         print(next(line for line in str(e).splitlines() if "failed" in line), flush=True)
     # The launcher must see the end of rank 1 first
-    time.sleep(1000)
+    ended.wait()
 
 
 if __name__ == "__main__":
