@@ -370,7 +370,7 @@ static void on_timeout(struct sim *s, u32 flow)
 	f->pto_jitter = sim_random(s) % (100 * SIM_US);
 	f->last_sent = s->now;
 	if (f->cc.ops->timeout)
-		f->cc.ops->timeout(&f->cc, f->pto_count, s->now);
+		f->cc.ops->timeout(&f->cc, f->pto_count, f->sent.delivered_at, s->now);
 	probe(s, flow, &pn);
 	if (!sim_is_tcp(f->cc.ops) && f->sent.next != next &&
 	    dblp_cc_probes(&f->cc, &f->rtt, f->pto_count) > 1)

@@ -208,7 +208,7 @@ static void bbr_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		cc->pacing_rate = bw < 1 ? 1 : bw;
 }
 
-static void bbr_timeout(struct dblp_cc *cc, u32 count, u64 now)
+static void bbr_timeout(struct dblp_cc *cc, u32 count, u64 acked_at, u64 now)
 {
 	struct bbr *b = state(cc);
 

@@ -93,7 +93,7 @@ static void cubic_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	cc->cwnd = c->cwnd * cc->mss;
 }
 
-static void cubic_timeout(struct dblp_cc *cc, u32 count, u64 now)
+static void cubic_timeout(struct dblp_cc *cc, u32 count, u64 acked_at, u64 now)
 {
 	struct cubic *c = state(cc);
 

@@ -74,7 +74,7 @@ static void dctcp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	cc->cwnd = d->cwnd * cc->mss;
 }
 
-static void dctcp_timeout(struct dblp_cc *cc, u32 count, u64 now)
+static void dctcp_timeout(struct dblp_cc *cc, u32 count, u64 acked_at, u64 now)
 {
 	struct dctcp *d = state(cc);
 

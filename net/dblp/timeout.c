@@ -30,7 +30,8 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 	dsk->tx.pto_count++;
 	trace_dblp_pto(dsk);
 	if (dsk->cc.ops->timeout)
-		dsk->cc.ops->timeout(&dsk->cc, dsk->tx.pto_count, now);
+		dsk->cc.ops->timeout(&dsk->cc, dsk->tx.pto_count,
+				     dsk->sent.delivered_at, now);
 	dblp_probe(dsk, now);
 }
 

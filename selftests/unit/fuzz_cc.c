@@ -169,7 +169,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 			if (op & 8)
 				dblp_cc_switch(&m.cc, dblp_cc_at(op >> 4 & 1), m.now);
 			else if (op & 16)
-				m.cc.ops->timeout(&m.cc, ++m.pto_count, m.now);
+				m.cc.ops->timeout(&m.cc, ++m.pto_count, m.s.delivered_at, m.now);
 			else
 				m.pace_next = m.now + m.cc.ops->resume(&m.cc, m.now);
 			break;

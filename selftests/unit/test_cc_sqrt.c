@@ -678,6 +678,56 @@ TEST(dblp_cc_switch__heeds_others)
 	}
 }
 
+/* Acknowledge @n packets, one at a time, of ten in flight on an empty path of 10 ms */
+static void ack_ten_in_flight(struct dblp_cc *cc, struct dblp_rate_sample *rs, u32 n)
+{
+	struct dblp_rtt rtt = { .srtt = 10 * SIM_MS, .latest = 10 * SIM_MS, .min = 10 * SIM_MS };
+
+	while (n--) {
+		rs->now += SIM_MS;
+		rs->acked = cc->mss;
+		rs->inflight = 9 * cc->mss;
+		rs->delivered += cc->mss;
+		rs->prior_delivered = rs->delivered - min(rs->delivered, 10ULL * cc->mss);
+		rs->rtt = 10 * SIM_MS;
+		rs->base = rs->rtt;
+		rs->sent = rs->now - rs->rtt;
+		rs->interval = rs->rtt;
+		rs->rate = 100ULL * cc->mss * 10;
+		cc->ops->ack(cc, rs, &rtt);
+	}
+}
+
+/* As with SO_MAX_PACING_RATE: the application always has more to send */
+TEST(sqrt__an_unused_window_does_not_grow)
+{
+	struct dblp_rate_sample rs = { .now = SIM_S };
+	struct dblp_cc cc;
+
+	dblp_cc_start(&cc, &dblp_cc_sqrt, 1000, rs.now);
+	ack_ten_in_flight(&cc, &rs, 20000);
+	EXPECT_LE(10 * 1000, cc.cwnd);
+	EXPECT_GE(30 * 1000, cc.cwnd);
+}
+
+/* Seconds without a packet in flight are no seconds without an ACK */
+TEST(sqrt__idle_time_is_no_silence)
+{
+	struct dblp_rate_sample rs = { .now = SIM_S };
+	struct dblp_cc cc;
+	u32 cwnd;
+
+	dblp_cc_start(&cc, &dblp_cc_sqrt, 1000, rs.now);
+	ack_ten_in_flight(&cc, &rs, 1000);
+	cwnd = cc.cwnd;
+	rs.now += 5 * SIM_S;
+	cc.ops->timeout(&cc, 1, rs.now - 12 * SIM_MS, rs.now);
+	EXPECT_EQ(cwnd, cc.cwnd);
+	rs.now += SIM_S;
+	cc.ops->timeout(&cc, 2, rs.now - 1012 * SIM_MS, rs.now);
+	EXPECT_GT(cwnd * 2 / 3, cc.cwnd);
+}
+
 /* With any feedback it continues to send, at valid rates */
 TEST(sqrt__any_sample)
 {
@@ -696,7 +746,7 @@ TEST(sqrt__any_sample)
 				sim_any_sample(&r, &rtt, &now);
 
 			if (prng_below(&r, 10) == 0)
-				cc.ops->timeout(&cc, prng_below(&r, 5), now);
+				cc.ops->timeout(&cc, prng_below(&r, 5), now - prng_below(&r, 1 << 30), now);
 			cc.ops->ack(&cc, &rs, &rtt);
 			ASSERT_GE(cc.cwnd, 2 * (u64)mss);
 			ASSERT_LE(cc.cwnd, S32_MAX);

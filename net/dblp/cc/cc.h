@@ -26,7 +26,8 @@ struct dblp_cc;
  *	first packet in nanoseconds; optional
  * @ack: an ACK arrived
  * @mode: present state in one word, for users
- * @timeout: a probe timeout expired, @count in a row; optional
+ * @timeout: a probe timeout expired, @count in a row; @acked_at: see
+ *	dblp_cc_window(); optional
  * @ecn: the control responds to @ce of &struct dblp_rate_sample, so data may be
  *	marked ECT(0)
  *
@@ -38,7 +39,7 @@ struct dblp_cc_ops {
 	u64 (*resume)(struct dblp_cc *cc, u64 now);
 	void (*ack)(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		    const struct dblp_rtt *rtt);
-	void (*timeout)(struct dblp_cc *cc, u32 count, u64 now);
+	void (*timeout)(struct dblp_cc *cc, u32 count, u64 acked_at, u64 now);
 	const char *(*mode)(struct dblp_cc *cc);
 	bool ecn;
 };

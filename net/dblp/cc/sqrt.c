@@ -709,7 +709,18 @@ static void sample_delay(struct root *r, const struct dblp_rate_sample *rs)
 	s->n++;
 }
 
-/* Slow start: double the window each round trip until a queue stands */
+/* Was the flow limited by the application, or the window half empty? */
+static bool is_limited(const struct root *r, const struct dblp_rate_sample *rs)
+{
+	u64 used = (u64)rs->inflight + rs->acked + rs->lost;
+
+	return rs->app_limited || 2 * used < r->full;
+}
+
+/*
+ * Slow start: double the window each round trip until a queue stands, or while
+ * it is used: the pacer may have a limit of its own
+ */
 static void start(struct dblp_cc *cc, struct root *r,
 		  const struct dblp_rate_sample *rs)
 {
@@ -720,7 +731,7 @@ static void start(struct dblp_cc *cc, struct root *r,
 		set_wnd(cc, r, r->wnd - backlog(r, standing_delay(r)) +
 			       target(cc, r));
 		r->cut_end = rs->delivered + rs->inflight;
-	} else if (!rs->app_limited) {
+	} else if (!is_limited(r, rs)) {
 		set_wnd(cc, r, r->wnd + rs->acked);
 	}
 }
@@ -773,14 +784,6 @@ static void count_bunch(const struct dblp_cc *cc, struct root *r,
 	r->bunch -= min(r->bunch, sent);
 	r->bunch += rs->acked;
 	r->now.most = max_t(u64, r->now.most, r->bunch);
-}
-
-/* Was the flow limited by the application, or the window half empty? */
-static bool is_limited(const struct root *r, const struct dblp_rate_sample *rs)
-{
-	u64 used = (u64)rs->inflight + rs->acked + rs->lost;
-
-	return rs->app_limited || 2 * used < r->full;
 }
 
 static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
@@ -852,15 +855,15 @@ static u64 sqrt_resume(struct dblp_cc *cc, u64 now)
 }
 
 /*
- * Halve the window after each second without an ACK. Before that,
- * dblp_cc_window() limits a silent path to probes, which suffices for a burst
- * of losses.
+ * Halve the window after each second in which packets were in flight and no ACK
+ * came. Before that, dblp_cc_window() limits a silent path to probes, which
+ * suffices for a burst of losses.
  */
-static void sqrt_timeout(struct dblp_cc *cc, u32 count, u64 now)
+static void sqrt_timeout(struct dblp_cc *cc, u32 count, u64 acked_at, u64 now)
 {
 	struct root *r = state(cc);
 
-	if (now - r->acked_at < SECOND_NS)
+	if (now - max(r->acked_at, acked_at) < SECOND_NS)
 		return;
 	r->acked_at = now;
 	r->starting = false;
