@@ -138,7 +138,9 @@ static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_multi *multi)
 	msg->tag = all->tag;
 	msg->phase = all->phase;
 	msg->meta = 1;
-	msg->shuffled = all->shuffled;
+	/* The budget may have changed since */
+	msg->shuffled = all->shuffled ||
+			(msg->auto_order && dblp_tx_forgivable(msg));
 	if (all->critical > msg->offset)
 		msg->critical = min(all->critical - msg->offset, msg->len);
 }

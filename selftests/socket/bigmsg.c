@@ -755,6 +755,44 @@ TEST(reports_switched_on_in_the_middle)
 	switched(_metadata, false);
 }
 
+/* Pieces after the change are sent in random order, so that what is missing is spread */
+TEST(a_budget_raised_in_the_middle)
+{
+	uint32_t size = less_if_slow(LEN, 4, "bytes");
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	struct message m;
+	int status, left;
+	struct pair p;
+	ssize_t part;
+	pid_t pid;
+
+	netns_new();
+	netns_set_mtu(1500);
+	pair_open(&p, 1, size / 4, size / 2);
+	set_u32(p.client, DBLP_PARTIAL_SEND, 1);
+	set_u32(p.client, DBLP_CLOSE_POLICY, DBLP_POLICY_EAGER);
+	part = send(p.client, buf, size, MSG_DONTWAIT);
+	ASSERT_LT(0, part);
+	ASSERT_GT(size, part);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (!SOON(1, (ioctl(p.client, SIOCOUTQ, &left), !left)))
+			die("%d bytes are not settled", left);
+		set_u32(p.client, DBLP_BUDGET, 200000);
+		_exit(send(p.client, buf + part, size - part, 0) != size - part);
+	}
+	ASSERT_LT(0, message_recv(p.server, to, size, MSG_WAITALL, &m));
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_LT(size / 100, m.info.missing);
+	EXPECT_LE(part, m.range[0].offset);
+	TH_LOG("%u ranges are missing", m.n);
+	EXPECT_LT(20, m.n);
+	message_free(&m);
+	pair_close(&p);
+}
+
 /* The window is that of a fast link when the device queue of a slow link is full: a sender
  * that continued would lose each packet of the window.
  */
