@@ -63,7 +63,9 @@ static u32 dblp_train_max(const struct dst_entry *dst, u32 size, u32 mss)
 	room = min_t(u32, READ_ONCE(dev->gso_max_size), U16_MAX);
 	segs = READ_ONCE(dev->gso_max_segs);
 	rcu_read_unlock();
-	if (size > mss || dst_xfrm(dst) || room < MAX_HEADER + 2 * size)
+	/* Single packets are sent in fragments where the MTU is that small */
+	if (size > mss || dst_xfrm(dst) || dst_mtu(dst) < DBLP_PMTU_MIN ||
+	    room < MAX_HEADER + 2 * size)
 		return 1;
 	return min_t(u32, (room - MAX_HEADER) / size, segs);
 }

@@ -239,7 +239,7 @@ static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
 	iph->ihl = sizeof(*iph) / 4;
 	iph->tos = tos;
 	iph->frag_off = 0;
-	if (!skb->ignore_df && !dst_metric_locked(dst, RTAX_MTU) &&
+	if (!skb->ignore_df && !ip_mtu_locked(dst) &&
 	    !READ_ONCE(net->ipv4.sysctl_ip_no_pmtu_disc))
 		iph->frag_off = htons(IP_DF);
 	iph->ttl = ip4_dst_hoplimit(dst);
