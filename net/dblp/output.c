@@ -427,8 +427,12 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	/* Also if sending fails: otherwise the next probe is due at once */
 	dsk->tx.last_sent = now;
 	out.mss = dblp_mss(dsk, &out.dst);
-	if (!out.dst)
+	if (!out.dst) {
+		/* Work to do, so that dblp_retry() counts the time */
+		if (!dblp_ctl_owed(dsk))
+			dblp_ctl_add(dsk, DBLP_FRAME_PING);
 		return;
+	}
 	if (dblp_ring_room(dsk, DBLP_PROBE_PKTS) < DBLP_PROBE_PKTS)
 		dblp_lose_oldest(dsk, DBLP_PROBE_PKTS);
 	if (dblp_probe_seg(dsk, &out, &from) &&
