@@ -589,8 +589,10 @@ int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 }
 
 /*
- * Limit of the backlog in bytes. Packets in the backlog of a listener become
- * connections to be accepted, so allow as many packets as the accept queue.
+ * Limit for the bytes of the backlog and of @sk_rmem_alloc. The latter exceeds
+ * @sk_rcvbuf while only the next message may take more. Packets in the backlog
+ * of a listener become connections to be accepted, so allow as many packets as
+ * the accept queue.
  */
 static u32 dblp_backlog_limit(const struct dblp_sock *dsk)
 {
@@ -599,7 +601,8 @@ static u32 dblp_backlog_limit(const struct dblp_sock *dsk)
 	if (READ_ONCE(dsk->state) == DBLP_STATE_LISTEN)
 		return READ_ONCE(sk->sk_max_ack_backlog) *
 		       (u32)SKB_TRUESIZE(1500);
-	return READ_ONCE(sk->sk_rcvbuf) + DBLP_BACKLOG_MAX;
+	return max(READ_ONCE(sk->sk_rcvbuf), atomic_read(&sk->sk_rmem_alloc)) +
+	       DBLP_BACKLOG_MAX;
 }
 
 static void dblp_sk_rcv(struct dblp_sock *dsk, struct sk_buff *skb)

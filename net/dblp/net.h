@@ -75,7 +75,7 @@ enum dblp_limits {
 	/* Packets in the sent ring; the smallest has room for a probe */
 	DBLP_SENT_RING_MIN	= 4,
 	DBLP_SENT_RING_MAX	= 1 << 16,
-	/* Bytes of the backlog in addition to the receive buffer */
+	/* Bytes of the backlog in addition to those received */
 	DBLP_BACKLOG_MAX	= 1 << 20,
 	/* DSCP EF: a CLOSE must overtake the data that it makes useless */
 	DBLP_CTL_TOS		= 0xb8,
