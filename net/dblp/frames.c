@@ -124,9 +124,9 @@ static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
  * sign that the peer waits in the same way: then acknowledge all packets after
  * the late ones, as otherwise neither end would ever continue.
  *
- * Other CLOSE frames are repeated, oldest first, to stop senders sooner. They
- * leave room for the ACK, because a sender without ACKs stalls until its probe
- * timeout.
+ * If they fit, other CLOSE frames are repeated, oldest first, to stop senders
+ * sooner. They leave room for the ACK, because a sender without ACKs stalls
+ * until its probe timeout.
  *
  * Return: the end of the frames.
  */
@@ -137,13 +137,13 @@ u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 
 	sock_owned_by_me(&dsk->sk);
 	if (dblp_ctl_fill_late(dsk, &next, end))
-		p = next;
+		p = dblp_ctl_fill_closes(dsk, next,
+					 min_t(const u8 *, end,
+					       next + DBLP_CLOSES_AGAIN));
 	else if (dsk->tx.pto_count)
 		from = dsk->ctl.late_pn + 1;
 	else
 		return next;
-	p = dblp_ctl_fill_closes(dsk, p,
-				 min_t(const u8 *, end, p + DBLP_CLOSES_AGAIN));
 	if (dsk->acks.ecn_ect0 || dsk->acks.ecn_ect1 || dsk->acks.ecn_ce) {
 		next = dblp_put_ecn(dsk, p, end);
 		p = next ?: p;

@@ -242,6 +242,13 @@ TEST_F(cost, many_closes_are_not_acknowledged)
 	for (i = 0; i < SAMPLES; i++)
 		worst = most(worst, segment(self, MANY - i, 1, HALF));
 	EXPECT_CHEAP(worst, "a late segment of a new message");
+	for (i = 0; i < MANY; i++)
+		segment(self, 1 + i, 1, HALF);
+	usleep(1000000);
+	peer_drain(&self->peer);
+	for (worst = 0, i = 0; i < SAMPLES; i++)
+		worst = most(worst, segment(self, 1 + i, 1, HALF));
+	EXPECT_BELOW(4, worst, "a late segment when all are late, after probe timeouts");
 	largest = self->peer.largest - 1;
 	for (worst = 0, i = 0; i < SAMPLES; i++)
 		worst = most(worst, acknowledge(self, i, i));
