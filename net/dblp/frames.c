@@ -239,11 +239,13 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);
 }
 
-static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
+static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f,
+			    u64 pn)
 {
-	if (f->flow.max_data < dsk->tx.data_limit ||
+	if (pn < dsk->tx.flow_pn || f->flow.max_data < dsk->tx.data_limit ||
 	    dblp_before(f->flow.max_msg, dsk->tx.id_limit))
 		return;
+	dsk->tx.flow_pn = pn;
 	/* Without new credit, the peer still has our request for it */
 	if (f->flow.max_data != dsk->tx.data_limit ||
 	    f->flow.max_msg != dsk->tx.id_limit)
@@ -275,7 +277,7 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		dsk->pkt.has_arrival = true;
 		return 0;
 	case DBLP_FRAME_FLOW:
-		dblp_apply_flow(dsk, f);
+		dblp_apply_flow(dsk, f, run->pn);
 		return 0;
 	case DBLP_FRAME_CLOSE:
 		return dblp_tx_close(dsk, f);

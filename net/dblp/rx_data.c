@@ -660,9 +660,11 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 {
 	const struct dblp_data *d = &run->d;
 	u32 seg_size = run->h.seg_size, seg = d->offset / seg_size;
-	struct dblp_rx_msg *msg;
 	bool opened = false, budget_changed;
+	struct dblp_rx_msg *msg;
+	u32 budget;
 	int known;
+	u64 pn;
 
 	sock_owned_by_me(&dsk->sk);
 	if (run->pn < dsk->rx.early.pass_pn)
@@ -711,6 +713,8 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	}
 	if (opened)
 		trace_dblp_msg_open(dsk, NULL, msg);
+	budget = msg->budget;
+	pn = msg->budget_pn;
 	budget_changed = dblp_rx_update_budget(msg, d->budget, run->pn);
 	if (run->n > 1)
 		run->n = max(dblp_segmap_free(&msg->have, seg, run->n), 1U);
@@ -724,6 +728,9 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	*why = DBLP_MIB_DROPMEMORY;
 	if (dblp_rx_take(dsk, msg, run))
 		return 1;
+	/* Otherwise a later packet with the same budget would cause no judgment */
+	msg->budget = budget;
+	msg->budget_pn = pn;
 refuse:
 	if (opened)
 		dblp_rx_unopen(dsk, msg);

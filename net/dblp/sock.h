@@ -165,6 +165,8 @@ struct dblp_sock_tx {
 	u32			len_max;
 	/* Largest credit that the peer ever leaves outstanding, bytes */
 	u32			window;
+	/* Number of the packet with the FLOW that was applied last */
+	u64			flow_pn;
 	/* Budget cap of the peer, ppm */
 	u32			cap;
 	/* Bytes of credit asked for by PING since the last FLOW, or 0 */

@@ -396,6 +396,46 @@ TEST_F(receiver, data_packets_update_the_budget)
 	EXPECT_EQ(HALF, read_message(_metadata, self).budget);
 }
 
+/* A segment of another message than the next is refused when the buffer is full */
+TEST_F(receiver, a_refused_segment_changes_no_budget)
+{
+	uint64_t refused;
+
+	peer_begin(self, 40000);
+	self->d.policy = DBLP_POLICY_EAGER;
+	self->d.budget = 0;
+	send_segs(self, 0, 5, NULL);
+	self->d.msg_id = 1;
+	send_segs(self, 0, 5, NULL);
+	EXPECT_TRUE(is_open(self));
+	set_int(self->fd, SO_RCVBUF, 1);
+	self->d.budget = HALF;
+	refused = mib("DropMemory");
+	send_segs(self, 5, 1, NULL);
+	EXPECT_TRUE(is_open(self));
+	EXPECT_EQ(refused + 1, mib("DropMemory"));
+	send_budget(self, HALF);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_LT(0, self->peer.n_close);
+	EXPECT_EQ(1, self->peer.close.close.msg_id);
+}
+
+/* FLOW frames that overtake each other */
+TEST_F(receiver, an_old_cap_changes_nothing)
+{
+	struct dblp_frame f = FRAME(FLOW, flow, .max_msg = 1000, .max_data = 1 << 30, .cap = HALF);
+	struct packet old;
+
+	peer_begin(self, 40000);
+	make_ctrl(&old, &self->peer, &f);
+	f.flow.cap = 0;
+	send_frame(&self->peer, &self->p, &f);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	send_packet(&self->peer, &old);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(0, get_info(self->fd).peer_budget_cap);
+}
+
 TEST_F(receiver, a_lowered_budget_holds)
 {
 	peer_begin(self, 40000);
