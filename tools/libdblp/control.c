@@ -18,7 +18,6 @@
 #include "engine.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -30,24 +29,6 @@
  * not make a host look failed.
  */
 #define CTL_TOS	0xb8
-
-/*
- * Keepalive probes before TCP itself gives up: the maximum, because check_peers()
- * decides
- */
-#define PROBES_MAX	127
-
-static int keep_alive(const struct dblp_comm *comm, int fd)
-{
-	const int asks = PROBES_MAX;
-	int err = dblp_tcp_tos(fd, CTL_TOS);
-
-	if (!err)
-		err = dblp_tcp_keep_alive(comm, fd);
-	if (!err && setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &asks, sizeof(asks)))
-		err = -errno;
-	return err;
-}
 
 int dblp_ctl_begin(struct dblp_comm *comm)
 {
@@ -63,7 +44,7 @@ int dblp_ctl_begin(struct dblp_comm *comm)
 
 		if (c->fd < 0)
 			continue;
-		err = keep_alive(comm, c->fd);
+		err = dblp_tcp_tos(c->fd, CTL_TOS) ?: dblp_tcp_keep_alive(comm, c->fd);
 		if (err)
 			return err;
 		c->alive_at = dblp_comm_now();

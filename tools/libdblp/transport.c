@@ -44,15 +44,25 @@ static int set_int(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
 }
 
+/*
+ * Keepalive probes before TCP itself ends a connection: the maximum, because
+ * control.c detects failed hosts
+ */
+#define PROBES_MAX	127
+
 int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd)
 {
 	/* Rounded down, because the last probe must precede @timeout_ms */
-	const int seconds = (int)comm->attr.keepalive_ms / 1000;
+	const int idle = (int)comm->attr.keepalive_ms / 1000;
+	/* All probes together last @timeout_ms or longer */
+	const int least = (int)comm->attr.timeout_ms / (1000 * PROBES_MAX) + 1;
 	int err = set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 
 	if (!err)
-		err = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
-	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+		err = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
+	if (!err)
+		err = set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, idle > least ? idle : least);
+	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES_MAX);
 }
 
 static int no_wait(int fd)
