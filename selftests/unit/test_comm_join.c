@@ -758,15 +758,34 @@ TEST(an_address_that_does_not_answer_is_named_in_time)
 		close(fd[i]);
 }
 
+/* Duplicate the other end of @fd, which is a socket of this process */
+static int dup_other_end(int fd)
+{
+	struct sockaddr_dblp own, peer;
+	int i;
+
+	dblp_name_of(fd, false, &own);
+	for (i = 3; i < 256; i++)
+		if (!dblp_name_of(i, true, &peer) && peer.sdblp_port == own.sdblp_port)
+			return dup(i);
+	return -1;
+}
+
 TEST(a_rank_may_join_again_while_ranks_join)
 {
 	const struct linger reset = { .l_onoff = 1 };
 	u16 port = free_port();
-	int fd, i;
+	int fd, other, i, probes = 0;
+	socklen_t len = sizeof(probes);
 
 	prepare_at(4, port, run_allreduce);
 	pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
 	EXPECT_EQ(0, join_by_hand(port, rank[0].attr.epoch, no_secret, &fd));
+	/* If its host failed, rank 0 would notice within timeout_ms and a second */
+	other = dup_other_end(fd);
+	EXPECT_EQ(0, getsockopt(other, IPPROTO_TCP, TCP_KEEPCNT, &probes, &len));
+	EXPECT_EQ(5, probes);
+	close(other);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	close(fd);
 	/* The third attempt arrives before rank 0 can notice the end of the second */
@@ -1070,19 +1089,6 @@ TEST(unknown_peers_that_take_all_descriptors_make_room_for_connections_for_data)
 	EXPECT_TRUE(rank[1].good);
 	ASSERT_EQ(rank_0, waitpid(rank_0, &status, 0));
 	EXPECT_EQ(0, status);
-}
-
-/* Duplicate the other end of @fd, which is a socket of this process */
-static int dup_other_end(int fd)
-{
-	struct sockaddr_dblp own, peer;
-	int i;
-
-	dblp_name_of(fd, false, &own);
-	for (i = 3; i < 256; i++)
-		if (!dblp_name_of(i, true, &peer) && peer.sdblp_port == own.sdblp_port)
-			return dup(i);
-	return -1;
 }
 
 /* A child process of another library would keep the descriptor open */

@@ -269,9 +269,10 @@ static int accept_one(struct admission *a)
 	if (fd < 0)
 		return 0;
 	/*
-	 * Without keepalive, a host that fails would keep its connection open
+	 * Without keepalive, a host that fails would keep its connection open. A
+	 * rank that starts again retries for 2 x @timeout_ms (join.c).
 	 */
-	if (dblp_tcp_keep_alive(a->comm, fd)) {
+	if (dblp_tcp_keep_joining(a->comm, fd)) {
 		close(fd);
 		return 0;
 	}

@@ -51,7 +51,7 @@ static int connect_to_rank_0(struct dblp_comm *comm, const struct dblp_where *wh
 		tried = true;
 		err = dblp_connect(*fd, &where->addr[i], left < ATTEMPT_MS ? left : ATTEMPT_MS);
 		if (!err)
-			err = dblp_tcp_keep_alive(comm, *fd) ?: dblp_name_of(*fd, true, reached);
+			err = dblp_tcp_keep_joining(comm, *fd) ?: dblp_name_of(*fd, true, reached);
 		if (!err) {
 			/* What failed at another address no longer matters */
 			dblp_why_clear();

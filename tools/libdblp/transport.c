@@ -50,19 +50,36 @@ static int set_int(int fd, int level, int option, int value)
  */
 #define PROBES_MAX	127
 
-int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd)
+/* Interval of probes, s: the longest series of them lasts @timeout_ms or longer */
+static int probe_interval(const struct dblp_comm *comm)
 {
 	/* Rounded down, because the last probe must precede @timeout_ms */
-	const int idle = (int)comm->attr.keepalive_ms / 1000;
-	/* All probes together last @timeout_ms or longer */
+	const int asked = (int)comm->attr.keepalive_ms / 1000;
 	const int least = (int)comm->attr.timeout_ms / (1000 * PROBES_MAX) + 1;
+
+	return asked > least ? asked : least;
+}
+
+static int keep_alive(const struct dblp_comm *comm, int fd, int probes)
+{
 	int err = set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 
 	if (!err)
-		err = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
+		err = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)comm->attr.keepalive_ms / 1000);
 	if (!err)
-		err = set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, idle > least ? idle : least);
-	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES_MAX);
+		err = set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, probe_interval(comm));
+	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, probes);
+}
+
+int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd)
+{
+	return keep_alive(comm, fd, PROBES_MAX);
+}
+
+int dblp_tcp_keep_joining(const struct dblp_comm *comm, int fd)
+{
+	/* At least 1, because the interval is @timeout_ms / 2 or less */
+	return keep_alive(comm, fd, (int)comm->attr.timeout_ms / 1000 / probe_interval(comm));
 }
 
 static int no_wait(int fd)

@@ -99,5 +99,10 @@ void dblp_iov_skip(struct iovec iov[2], size_t n);
 int dblp_tcp_tos(int fd, uint32_t tos);
 /** dblp_tcp_keep_alive() - probe idle connections; 0 or a negative errno */
 int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
+/*
+ * dblp_tcp_keep_joining() - the same while ranks join: TCP ends a connection
+ *	after about @timeout_ms of silence
+ */
+int dblp_tcp_keep_joining(const struct dblp_comm *comm, int fd);
 
 #endif /* DBLP_TRANSPORT_H */
