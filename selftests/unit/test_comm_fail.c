@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "test.h"
 #include "../lib/ranks.h"
+#include <join.h>
 
 TEST(ranks_that_disagree_get_the_same_error_at_once)
 {
@@ -469,6 +470,72 @@ TEST(a_silent_rank_has_failed)
 	EXPECT_LE(came_at + 4000 * MS_NS, at);
 	EXPECT_GE(came_at + 5000 * MS_NS, at);
 	dblp_fd_close(&ctl.fd);
+}
+
+/* Connect a control connection of rank 0 to a peer that reads nothing; return the peer */
+static int connect_full(struct dblp_ctlconn *ctl, size_t *n)
+{
+	struct sockaddr_dblp at = { .sdblp_family = AF_DBLP };
+	int listener, fd;
+	ssize_t sent;
+
+	if (dblp_addr_parse("127.0.0.1", &at))
+		abort();
+	listener = dblp_socket(&at, IPPROTO_TCP);
+	fd = dblp_socket(&at, IPPROTO_TCP);
+	if (dblp_listen(listener, &at) || dblp_name_of(listener, false, &at) ||
+	    dblp_connect(fd, &at, -1))
+		abort();
+	ctl->fd = dblp_accept(listener);
+	close(listener);
+	for (*n = 0; (sent = send(ctl->fd, &at, sizeof(at), MSG_DONTWAIT)) > 0;)
+		*n += (size_t)sent;
+	return fd;
+}
+
+/* Read until the end; return the number of bytes */
+static void *count_bytes(void *fd)
+{
+	size_t total = 0;
+	char buf[4096];
+	ssize_t n;
+
+	while ((n = recv(*(int *)fd, buf, sizeof(buf), 0)) > 0)
+		total += (size_t)n;
+	return (void *)total;
+}
+
+TEST(rank_0_leaves_after_its_decision_was_received)
+{
+	struct dblp_ctlconn ctl = { .rank = 1 };
+	struct dblp_comm comm = {
+		.attr = { .timeout_ms = 3600000 },
+		.nranks = 3,
+		.error = -ECONNRESET,
+		.ctl = &ctl,
+		.n_ctl = 1,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
+	pthread_t thread;
+	void *received;
+	size_t full;
+	int peer;
+
+	/* Rank 0 does not wait for the failed rank, which reads nothing */
+	for (comm.failed_rank = 1; comm.failed_rank < 3; comm.failed_rank++) {
+		peer = connect_full(&ctl, &full);
+		/* The decision; leaving appends BYE */
+		ctl.n_out = sizeof(struct dblp_ctl);
+		if (comm.failed_rank == 2)
+			pthread_create(&thread, NULL, count_bytes, &peer);
+		dblp_ctl_bye(&comm);
+		dblp_fd_close(&ctl.fd);
+		if (comm.failed_rank == 2) {
+			pthread_join(thread, &received);
+			EXPECT_EQ(full + 2 * sizeof(struct dblp_ctl), (size_t)received);
+		}
+		close(peer);
+	}
 }
 
 TEST(an_engine_handles_control_messages_while_data_flows)

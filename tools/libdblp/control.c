@@ -18,9 +18,11 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,6 +31,8 @@
  * not make a host look failed.
  */
 #define CTL_TOS	0xb8
+/* Interval of checks whether data is acknowledged, ms */
+#define ACK_MS	1
 
 int dblp_ctl_begin(struct dblp_comm *comm)
 {
@@ -385,6 +389,21 @@ static void drain(struct dblp_ctlconn *c)
 }
 
 /*
+ * After a failure only rank 0 has to wait, until its decision is acknowledged:
+ * received data outlives a reset. The failed rank might never acknowledge.
+ */
+static bool may_close(const struct dblp_comm *comm, const struct dblp_ctlconn *c)
+{
+	int unacknowledged = 0;
+
+	if (!comm->error)
+		return false;
+	if (comm->rank || (int32_t)c->rank == comm->failed_rank)
+		return true;
+	return ioctl(c->fd, SIOCOUTQ, &unacknowledged) || (!c->n_out && !unacknowledged);
+}
+
+/*
  * Wait until the peer has received BYE and closed the connection. Closing it
  * here first, with unread data or data still arriving, would reset it. Then a
  * lost BYE would not be retransmitted, and others would report this rank as
@@ -395,9 +414,10 @@ static void leave(struct dblp_comm *comm, struct dblp_ctlconn *c, uint64_t end)
 	struct pollfd p = { .fd = c->fd };
 	uint64_t now;
 
-	while (c->fd >= 0 && (now = dblp_comm_now()) < end) {
+	while (c->fd >= 0 && !may_close(comm, c) && (now = dblp_comm_now()) < end) {
 		p.events = c->n_out ? POLLIN | POLLOUT : POLLIN;
-		poll(&p, 1, dblp_poll_ms(end - now));
+		/* No event shows an acknowledgement */
+		poll(&p, 1, comm->error ? ACK_MS : dblp_poll_ms(end - now));
 		drain(c);
 		end_sending(comm, c);
 	}
@@ -406,15 +426,12 @@ static void leave(struct dblp_comm *comm, struct dblp_ctlconn *c, uint64_t end)
 void dblp_ctl_bye(struct dblp_comm *comm)
 {
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_BYE);
-	uint64_t end = dblp_comm_now();
+	uint64_t end = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
 	uint32_t i;
 
-	/* After a failure nothing depends on BYE: do not wait */
 	pthread_mutex_lock(&comm->lock);
 	ctl.seq = comm->seq;
 	pthread_mutex_unlock(&comm->lock);
-	if (!comm->error)
-		end += comm->attr.timeout_ms * MS_NS;
 	for (i = 0; i < comm->n_ctl; i++) {
 		dblp_ctl_put(&comm->ctl[i], &ctl, 0);
 		end_sending(comm, &comm->ctl[i]);
