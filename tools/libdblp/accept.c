@@ -13,7 +13,10 @@
 
 /* Most connections to accept at a time: the engine has other work, too */
 #define ACCEPT_MAX	16
-/* Pause of accepting after descriptors or memory ran out, ms */
+/*
+ * Pause of accepting after descriptors or memory ran out, and time that a new
+ * connection then has for its hello, ms
+ */
 #define PAUSE_MS	100
 
 static void pending_free(struct dblp_pending *p)
@@ -64,22 +67,25 @@ static bool is_awaited(const struct dblp_comm *comm)
 }
 
 /*
- * accept() has failed with @error: close the pending connection that has been
- * silent for longest. Without one, pause watching the listener, which would
- * stay readable. Fail after @timeout_ms of errors if an operation needs a
- * connection: it might wait forever.
+ * accept() has failed with @error, perhaps without a connection to accept,
+ * because it takes a descriptor first. Close the pending connection that has
+ * been silent for longest. If it is new, or there is none, pause watching the
+ * listener, which would stay readable. Without one, fail after @timeout_ms of
+ * errors if an operation needs a connection: it might wait forever.
  */
 static void pause_accepting(struct dblp_comm *comm, struct dblp_nic *nic, int error)
 {
 	const uint64_t now = dblp_comm_now();
 	struct dblp_pending *first = oldest_pending(comm);
 
-	if (first) {
+	if (first && now >= first->since + PAUSE_MS * MS_NS) {
 		reject(comm, first, &comm->stats.strangers);
 		return;
 	}
 	if (!dblp_watch(comm, EPOLL_CTL_MOD, nic->listener, 0, nic))
 		nic->paused_until = now + PAUSE_MS * MS_NS;
+	if (first)
+		return;
 	nic->failing_since = nic->failing_since ?: now;
 	if (now - nic->failing_since < comm->attr.timeout_ms * MS_NS || !is_awaited(comm))
 		return;
