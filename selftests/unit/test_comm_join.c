@@ -224,6 +224,29 @@ TEST(a_host_without_ipv6_waits_for_rank_0_at_its_ipv4_address)
 	expect_good(_metadata, 2);
 }
 
+/* The next messages of joining fail with these errors, as if the network did; 0: none */
+static int cuts[4], n_cuts;
+
+int __real_dblp_transfer(int fd, void *buf, size_t len, bool out, uint64_t until);
+
+int __wrap_dblp_transfer(int fd, void *buf, size_t len, bool out, uint64_t until)
+{
+	if (cuts[n_cuts])
+		return cuts[n_cuts++];
+	return __real_dblp_transfer(fd, buf, len, out, until);
+}
+
+TEST(a_rank_retries_while_rank_0_is_unreachable)
+{
+	prepare(2, next_epoch(), 1000, run_allreduce);
+	cuts[0] = -ETIMEDOUT;
+	cuts[1] = -EHOSTUNREACH;
+	cuts[2] = -ENETUNREACH;
+	run_all(2);
+	expect_good(_metadata, 2);
+	EXPECT_EQ(3, n_cuts);
+}
+
 static int store_count(void *kv, const char *key, void *v, size_t *n)
 {
 	++*(int *)kv;

@@ -202,6 +202,17 @@ static int receive_table(struct dblp_comm *comm, uint64_t until)
 	return err ?: set_scopes(comm);
 }
 
+/*
+ * Has the connection ended because rank 0, or the network to it, has failed for
+ * now? At @until, -ETIMEDOUT is the timeout for all ranks to join.
+ */
+static bool is_cut(int err, uint64_t until)
+{
+	return err == -ECONNRESET || err == -EPIPE ||
+	       ((err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ENETUNREACH) &&
+		dblp_ms_left(until));
+}
+
 /* One attempt to join; -EAGAIN: retry */
 static int attempt(struct dblp_comm *comm, uint64_t until)
 {
@@ -230,7 +241,7 @@ static int attempt(struct dblp_comm *comm, uint64_t until)
 	 * This was rank 0 of an earlier attempt, or another program has its
 	 * address now
 	 */
-	if (err == -ECONNRESET || err == -EPIPE || err == EAGAIN ||
+	if (is_cut(err, until) || err == EAGAIN ||
 	    (dblp_uses_kv(comm) && (err == -EACCES || err == EACCES || err == -EPROTO)))
 		return failed(&reached, err > 0 ? -ESTALE : err), -EAGAIN;
 	return err;
