@@ -1171,7 +1171,7 @@ TEST(a_result_covers_all_parts)
 
 static void run_keys(struct rank *r)
 {
-	struct dblp_op other = r->op;
+	struct dblp_op other = r->op, mean = r->op;
 	struct dblp_req *req, *second;
 	int *v = new_vector(r, 0), *w = new_vector(r, 1);
 
@@ -1184,6 +1184,18 @@ static void run_keys(struct rank *r)
 	r->err |= dblp_wait(second, WAIT_MS, NULL, 0) | dblp_wait(req, WAIT_MS, NULL, 0);
 	r->good &= is_sum(r, v, 0, r->count, 0) && is_sum(r, w, 0, r->count, 1) &&
 		   dblp_allreduce(r->comm, w, 1, &r->op, &req) == -EINVAL;
+	/* Residuals of a sum and of a mean have different units */
+	mean.flags ^= DBLP_OP_AVERAGE;
+	r->good &= dblp_allreduce(r->comm, w, r->count, &mean, &req) == -EINVAL &&
+		   !dblp_residual_set(r->comm, 1, DBLP_INT32, v, r->count) &&
+		   dblp_allreduce(r->comm, w, r->count, &mean, &req) == -EINVAL;
+	/* A new key takes the unit of its first operation */
+	mean.key = 3;
+	r->err |= dblp_residual_set(r->comm, 3, DBLP_INT32, v, r->count) ?:
+		  dblp_allreduce(r->comm, w, r->count, &mean, &req) ?:
+		  dblp_wait(req, WAIT_MS, NULL, 0);
+	mean.flags ^= DBLP_OP_AVERAGE;
+	r->good &= dblp_allreduce(r->comm, w, r->count, &mean, &req) == -EINVAL;
 	free(v);
 	free(w);
 }

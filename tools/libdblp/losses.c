@@ -142,16 +142,27 @@ static int get_key(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 	return check_key(k, dtype, count) ?: fill_key(comm, k, residual, carry);
 }
 
+/* Does the unit of the residual differ: contributions to a sum, or to a mean? */
+static bool has_other_unit(const struct dblp_key *k, bool average)
+{
+	return k && !k->busy && k->used && k->average != average;
+}
+
 static int use_key(struct dblp_req *req)
 {
-	int err = get_key(req->comm, req->op.key, req->op.dtype,
-			  req->sched->plan.count, has_feedback(req),
-			  has_carry(req));
+	const bool average = req->op.flags & DBLP_OP_AVERAGE;
+	int err;
 
+	if (has_other_unit(*find_key(req->comm, req->op.key), average))
+		return -EINVAL;
+	err = get_key(req->comm, req->op.key, req->op.dtype, req->sched->plan.count,
+		      has_feedback(req), has_carry(req));
 	if (err)
 		return err;
 	req->key = *find_key(req->comm, req->op.key);
 	req->key->busy = true;
+	req->key->used = true;
+	req->key->average = average;
 	return 0;
 }
 

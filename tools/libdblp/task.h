@@ -159,6 +159,8 @@ TAILQ_HEAD(dblp_reqs, dblp_req);
  * @count: elements of the vector
  * @dtype: &enum dblp_dtype
  * @busy: an operation with this key has not ended
+ * @used: an operation has used this key: @average is valid
+ * @average: its operations have %DBLP_OP_AVERAGE
  * @residual: %DBLP_FEEDBACK: lost and pruned contributions, or NULL
  * @carry: %DBLP_OP_CARRY: saved budgets, by rank and link, or NULL
  */
@@ -168,6 +170,8 @@ struct dblp_key {
 	uint64_t		count;
 	uint32_t		dtype;
 	bool			busy;
+	bool			used;
+	bool			average;
 	void			*residual;
 	struct dblp_carry	*carry;
 };
