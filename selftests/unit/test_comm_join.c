@@ -178,6 +178,29 @@ TEST(a_rank_listens_at_the_address_by_which_it_reached_rank_0)
 	close(listener);
 }
 
+/* Rank 1 listens at a loopback address, which rank 2 cannot reach */
+TEST(no_rank_opens_a_communicator_in_which_an_address_cannot_be_reached)
+{
+	struct sockaddr_dblp own = { .sdblp_family = AF_DBLP };
+	char at[DBLP_ADDR_TEXT + 8] = "tcp://";
+	int i;
+
+	if (dblp_device_pick(&own) || dblp_is_loopback(&own))
+		SKIP(return, "this host has a loopback address only");
+	own.sdblp_port = htons(free_port());
+	dblp_addr_format(&own, at + strlen(at));
+	prepare(3, next_epoch(), 1000, run_allreduce);
+	EACH_RANK(3, r->attr.rendezvous = at);
+	rank[1].attr.devices = "lo";
+	run_all(3);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(-EADDRNOTAVAIL, rank[i].opened);
+		EXPECT_NE(NULL, strstr(rank[i].text, "which rank 2 cannot reach")) {
+			TH_LOG("rank %d: %s", i, rank[i].text);
+		}
+	}
+}
+
 static bool no_ipv6;
 static int n_refused;
 

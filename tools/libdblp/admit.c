@@ -437,13 +437,28 @@ static void send_error(const struct admission *a, int error, uint64_t until)
 			dblp_transfer(comm->ctl[i].fd, why, sizeof(why), true, until);
 }
 
-static int send_table(struct admission *a, uint64_t until)
+/* Check the tables of all ranks; @table: room for one */
+static int check_tables(struct admission *a, struct sockaddr_dblp *table)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 1; !err && i < a->comm->nranks; i++) {
+		a->wrong_rank = i;
+		table_for(a, i, table);
+		err = check_table(a, i, table);
+	}
+	return err;
+}
+
+/* Send each rank its table, unless that of any rank is wrong: then none may begin */
+static int send_tables(struct admission *a, uint64_t until)
 {
 	struct dblp_comm *comm = a->comm;
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_TABLE);
 	size_t len = (size_t)comm->nranks * comm->n_nics * sizeof(*comm->table);
 	struct sockaddr_dblp *table = malloc(len);
-	int err = table ? 0 : -ENOMEM;
+	int err = table ? check_tables(a, table) : -ENOMEM;
 	uint32_t i;
 
 	ctl.nranks = comm->nranks;
@@ -452,9 +467,6 @@ static int send_table(struct admission *a, uint64_t until)
 	for (i = 1; !err && i < comm->nranks; i++) {
 		a->wrong_rank = i;
 		table_for(a, i, table);
-		err = check_table(a, i, table);
-		if (err)
-			break;
 		err = dblp_transfer(comm->ctl[i].fd, &ctl, sizeof(ctl), true, until) ?:
 		      dblp_transfer(comm->ctl[i].fd, table, len, true, until);
 		if (err)
@@ -553,7 +565,7 @@ int dblp_admit(struct dblp_comm *comm, uint64_t until)
 		dblp_why_clear();
 		err = receive_ranks(&a);
 		until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
-		err = err ?: send_table(&a, until);
+		err = err ?: send_tables(&a, until);
 		/* Ranks that have their table get the error, too */
 		if (err)
 			send_error(&a, err, until);
