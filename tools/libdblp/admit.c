@@ -24,6 +24,7 @@
  *	communicator
  * @poll: the listening socket, then ranks 1, 2, ..., then candidates
  * @reached: by rank, the address at which it reached rank 0
+ * @is_loopback: this host resolves the address of rank 0 to a loopback address
  * @error: positive errno once the ranks cannot form a communicator
  * @wrong_rank: rank that caused @error
  */
@@ -34,6 +35,7 @@ struct admission {
 	uint32_t		n;
 	struct pollfd		*poll;
 	struct sockaddr_dblp	*reached;
+	bool			is_loopback;
 	uint32_t		error;
 	uint32_t		wrong_rank;
 };
@@ -319,16 +321,13 @@ static void name_missing(const struct admission *a, char *text, size_t room)
 static int out_of_time(const struct admission *a)
 {
 	const struct dblp_comm *comm = a->comm;
-	const char *host = getenv("MASTER_ADDR");
-	struct dblp_where where;
 	char ranks[128];
 	bool own;
 
 	if (a->error)
 		return -(int)a->error;
 	name_missing(a, ranks, sizeof(ranks));
-	own = host && !dblp_uses_kv(comm) && !dblp_rendezvous(a->comm, &where) &&
-	      where.n && dblp_is_loopback(&where.addr[0]);
+	own = a->is_loopback && getenv("MASTER_ADDR") && !dblp_uses_kv(comm);
 	return dblp_why(-ETIMEDOUT, "of %u ranks, some have not joined within %u ms: %s%s",
 			comm->nranks, comm->attr.join_ms, ranks, own ?
 			"; on this host MASTER_ADDR is a loopback address: is it right on other hosts?" : "");
@@ -540,6 +539,7 @@ static int prepare(struct admission *a)
 		err = dblp_join_listen(comm, where.port, a->until);
 	if (where.n)
 		addr = where.addr[0];
+	a->is_loopback = where.n && dblp_is_loopback(&addr);
 	comm->nic[0].is_listed = !dblp_is_loopback(&addr) &&
 				 !dblp_rendezvous_own(comm, &addr);
 	if (!err)
