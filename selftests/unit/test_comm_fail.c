@@ -4,6 +4,9 @@
  * processes if a test kills them.
  */
 #define _GNU_SOURCE
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
 #include "test.h"
 #include "../lib/ranks.h"
 #include <join.h>
@@ -364,6 +367,31 @@ static bool poor;
  *	has skipped
  */
 static bool pausing, skipped;
+/*
+ * @stopping: rank 0 is stopped when it waits for the last rank only, which then begins. When
+ *	rank 0 continues, the clock has skipped and the contribution has arrived.
+ */
+static bool stopping, stops;
+static _Thread_local bool stops_here;
+
+int __real_epoll_wait(int fd, struct epoll_event *ev, int n, int ms);
+
+int __wrap_epoll_wait(int fd, struct epoll_event *ev, int n, int ms)
+{
+	int arrived = 0;
+
+	if (!stops_here)
+		return __real_epoll_wait(fd, ev, n, ms);
+	stops_here = false;
+	while (!arrived) {
+		usleep(1000);
+		if (ioctl(dblp_link_of(rank[0].comm, 2, 0)->fd, FIONREAD, &arrived))
+			abort();
+	}
+	passed = 16 * LATE_MS * MS_NS;
+	errno = EINTR;
+	return -1;
+}
 
 static ssize_t send_one_and_pause(int fd, const struct iovec *iov, const struct dblp_sndinfo *info)
 {
@@ -420,6 +448,11 @@ u64 __wrap_dblp_ctl_timeout(struct dblp_comm *comm, u64 now)
 	}
 	if (!last || passed || !waits_for_last(req, comm->nranks - 1))
 		return __real_dblp_ctl_timeout(comm, now);
+	if (stopping) {
+		stops_here = true;
+		__atomic_store_n(&stops, true, __ATOMIC_SEQ_CST);
+		return now;
+	}
 	/* The waits of all rounds */
 	passed = 16 * LATE_MS * MS_NS;
 	/* The second message is received after this engine has looked for late ranks */
@@ -640,6 +673,36 @@ TEST(a_contribution_that_has_begun_is_not_late)
 	EXPECT_TRUE(skipped);
 	EXPECT_EQ(0, rank[0].result.late_ranks);
 	EXPECT_EQ(0, rank[0].result.missing);
+}
+
+static void run_stopped(struct rank *r)
+{
+	int *v = new_vector(r, 0), first = 0;
+	struct dblp_op all = r->op;
+	struct dblp_req *req;
+
+	/* Create the connections first */
+	all.wait_ms = 0;
+	r->err = dblp_allreduce(r->comm, &first, 1, &all, &req) ?:
+		 dblp_wait(req, WAIT_MS, NULL, 0);
+	while (r->attr.rank == 2 && !__atomic_load_n(&stops, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	r->err = r->err ?: dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	r->good = !r->err && is_sum(r, v, 0, r->count, 0);
+	free(v);
+}
+
+TEST(a_contribution_that_arrives_while_the_process_is_stopped_is_not_late)
+{
+	stopping = true;
+	prepare(3, next_epoch(), 1000, run_stopped);
+	EACH_RANK(3, r->op.algo = DBLP_PS, r->op.wait_ms = LATE_MS);
+	run_all(3);
+	stopping = false;
+	expect_good(_metadata, 3);
+	EXPECT_TRUE(stops);
+	EXPECT_EQ(0, rank[0].result.late_ranks);
 }
 
 /* The last rank is late in all rounds */

@@ -321,12 +321,35 @@ static void handle_event(struct dblp_comm *comm, const struct epoll_event *ev)
 	}
 }
 
+/* Handle some of the events that arrive within @ms; return their number, or -1 */
+static int handle_some(struct dblp_comm *comm, int ms)
+{
+	struct epoll_event ev[EVENTS];
+	int i, n = epoll_wait(comm->epoll, ev, EVENTS, ms);
+
+	for (i = 0; i < n; i++)
+		handle_event(comm, &ev[i]);
+	return n;
+}
+
+/*
+ * Signals are blocked, so an interrupted call means that the process was
+ * stopped. Handle all events before the next timeouts, because they arrived in
+ * time.
+ */
+static void handle_events(struct dblp_comm *comm, int ms)
+{
+	bool was_stopped = handle_some(comm, ms) < 0;
+
+	while (was_stopped && handle_some(comm, 0) == EVENTS) {
+	}
+}
+
 void *dblp_engine(void *arg)
 {
 	struct dblp_comm *comm = arg;
-	struct epoll_event ev[EVENTS];
-	int i, n, ms;
 	bool quit, more;
+	int ms;
 
 	for (;;) {
 		quit = read_inbox(comm);
@@ -337,9 +360,7 @@ void *dblp_engine(void *arg)
 		more = run_links(comm);
 		ms = timeouts(comm);
 		/* Poll for events even while links have work */
-		n = epoll_wait(comm->epoll, ev, EVENTS, more ? 0 : ms);
-		for (i = 0; i < n; i++)
-			handle_event(comm, &ev[i]);
+		handle_events(comm, more ? 0 : ms);
 	}
 	dblp_ctl_bye(comm);
 	return NULL;
