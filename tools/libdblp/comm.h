@@ -232,7 +232,8 @@ const char *dblp_comm_why(struct dblp_comm *comm);
  * @comm: freed, with its requests, for which no thread may be waiting. NULL:
  *	nothing
  *
- * Messages already sent are still delivered. Returns when rank 0 (on rank 0:
+ * Messages already sent are still delivered. Those still queued for late ranks
+ * (@wait_ms) are not: wait for a barrier first. Returns when rank 0 (on rank 0:
  * all others) knows that this rank has left: after a round trip, at most
  * @timeout_ms. Other ranks that still need this rank fail with -ECONNRESET and
  * its number, at the latest @timeout_ms later. Rank 0 should leave last:
