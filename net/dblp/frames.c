@@ -239,13 +239,30 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);
 }
 
-static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f,
-			    u64 pn)
+/*
+ * Is a FLOW older than the one applied last? ACK packets have no number, and
+ * carry FLOW only to grant credit.
+ */
+static bool dblp_flow_is_old(const struct dblp_sock *dsk,
+			     const struct dblp_frame *f,
+			     const struct dblp_run *run)
 {
-	if (pn < dsk->tx.flow_pn || f->flow.max_data < dsk->tx.data_limit ||
+	if (f->flow.max_data < dsk->tx.data_limit ||
 	    dblp_before(f->flow.max_msg, dsk->tx.id_limit))
+		return true;
+	if (run->h.type != DBLP_PKT_ACK)
+		return run->pn < dsk->tx.flow_pn;
+	return f->flow.max_data == dsk->tx.data_limit &&
+	       f->flow.max_msg == dsk->tx.id_limit;
+}
+
+static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f,
+			    const struct dblp_run *run)
+{
+	if (dblp_flow_is_old(dsk, f, run))
 		return;
-	dsk->tx.flow_pn = pn;
+	if (run->h.type != DBLP_PKT_ACK)
+		dsk->tx.flow_pn = run->pn;
 	/* Without new credit, the peer still has our request for it */
 	if (f->flow.max_data != dsk->tx.data_limit ||
 	    f->flow.max_msg != dsk->tx.id_limit)
@@ -277,7 +294,7 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		dsk->pkt.has_arrival = true;
 		return 0;
 	case DBLP_FRAME_FLOW:
-		dblp_apply_flow(dsk, f, run->pn);
+		dblp_apply_flow(dsk, f, run);
 		return 0;
 	case DBLP_FRAME_CLOSE:
 		return dblp_tx_close(dsk, f);

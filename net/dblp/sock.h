@@ -165,7 +165,7 @@ struct dblp_sock_tx {
 	u32			len_max;
 	/* Largest credit that the peer ever leaves outstanding, bytes */
 	u32			window;
-	/* Number of the packet with the FLOW that was applied last */
+	/* Number of the latest numbered packet with FLOW */
 	u64			flow_pn;
 	/* Budget cap of the peer, ppm */
 	u32			cap;

@@ -19,7 +19,7 @@
  * Maximum kernel memory of a connection, both ends together, in bytes, including two files
  * and a UDP socket.
  */
-#define LIMIT		12500
+#define LIMIT		13500
 #define TRACING		"/sys/kernel/tracing/"
 
 static int client[N], server[N];
