@@ -428,8 +428,8 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	dsk->tx.last_sent = now;
 	out.mss = dblp_mss(dsk, &out.dst);
 	if (!out.dst) {
-		/* Work to do, so that dblp_retry() counts the time */
-		if (!dblp_ctl_owed(dsk))
+		/* With nothing in flight, dblp_retry() has to count the time */
+		if (!dsk->sent.inflight_pkts && !dblp_ctl_owed(dsk))
 			dblp_ctl_add(dsk, DBLP_FRAME_PING);
 		return;
 	}
