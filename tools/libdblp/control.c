@@ -390,7 +390,7 @@ static void drain(struct dblp_ctlconn *c)
 
 /*
  * After a failure only rank 0 has to wait, until its decision is acknowledged:
- * received data outlives a reset. The failed rank might never acknowledge.
+ * received data outlives a reset. A host that has failed never acknowledges.
  */
 static bool may_close(const struct dblp_comm *comm, const struct dblp_ctlconn *c)
 {
@@ -398,7 +398,7 @@ static bool may_close(const struct dblp_comm *comm, const struct dblp_ctlconn *c
 
 	if (!comm->error)
 		return false;
-	if (comm->rank || (int32_t)c->rank == comm->failed_rank)
+	if (comm->rank || dblp_comm_now() - c->alive_at >= comm->attr.timeout_ms * MS_NS)
 		return true;
 	return ioctl(c->fd, SIOCOUTQ, &unacknowledged) || (!c->n_out && !unacknowledged);
 }

@@ -44,11 +44,9 @@ static int set_int(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
 }
 
-/*
- * Keepalive probes before TCP itself ends a connection: the maximum, because
- * control.c detects failed hosts
- */
+/* Keepalive probes before TCP itself ends a connection: Linux's maximum and default */
 #define PROBES_MAX	127
+#define PROBES		9
 
 /* Interval of probes, s: the longest series of them lasts @timeout_ms or longer */
 static int probe_interval(const struct dblp_comm *comm)
@@ -71,6 +69,13 @@ static int keep_alive(const struct dblp_comm *comm, int fd, int probes)
 	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, probes);
 }
 
+/* Probes that take @timeout_ms: at least 1, because the interval is half of it or less */
+static int probes(const struct dblp_comm *comm)
+{
+	return (int)comm->attr.timeout_ms / 1000 / probe_interval(comm);
+}
+
+/* control.c detects failed hosts */
 int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd)
 {
 	return keep_alive(comm, fd, PROBES_MAX);
@@ -78,8 +83,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd)
 
 int dblp_tcp_keep_joining(const struct dblp_comm *comm, int fd)
 {
-	/* At least 1, because the interval is @timeout_ms / 2 or less */
-	return keep_alive(comm, fd, (int)comm->attr.timeout_ms / 1000 / probe_interval(comm));
+	return keep_alive(comm, fd, probes(comm));
 }
 
 static int no_wait(int fd)
@@ -91,7 +95,7 @@ static int no_wait(int fd)
 
 /*
  * No TCP_USER_TIMEOUT: a peer that is alive may leave data unread for any time.
- * control.c detects failed hosts.
+ * Only probes detect that the path between two ranks other than 0 has failed.
  */
 static int setup_tcp(const struct dblp_comm *comm, int fd)
 {
@@ -101,7 +105,7 @@ static int setup_tcp(const struct dblp_comm *comm, int fd)
 	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, comm->cc,
 		       (socklen_t)strlen(comm->cc)))
 		err = -errno;
-	return err ?: dblp_tcp_keep_alive(comm, fd);
+	return err ?: keep_alive(comm, fd, probes(comm) > PROBES ? probes(comm) : PROBES);
 }
 
 /* Set the priority last, because setting the TOS changes it */
