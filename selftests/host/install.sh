@@ -35,13 +35,13 @@ files()
 	(cd "$root" && find . ! -type d | LC_ALL=C sort)
 }
 
-# Files of an older version, for this Python and for the one before
 packages=$root/usr/lib/python3/dist-packages
+# older_python DIR...: make files of an older version
 older_python()
 {
 	local dir
 
-	for dir in "$packages" "$root/usr/lib/python3.2/dist-packages"; do
+	for dir; do
 		mkdir -p "$dir"/dblp "$dir/dblp-0.0.1.dist-info" && touch "$dir/dblp-0.0.1.dist-info/METADATA" "$dir/dblp/gone.py" ||
 			return
 	done
@@ -49,7 +49,7 @@ older_python()
 
 installs()
 {
-	older_python && touch "$tmp/stamp" && to_root install && files | diag && files | diff - <(LC_ALL=C sort <<-END
+	older_python "$packages" && touch "$tmp/stamp" && to_root install && files | diag && files | diff - <(LC_ALL=C sort <<-END
 		./lib/modules/$release/updates/dblp.ko
 		./usr/bin/dblp-perf
 		./usr/bin/dblp-run
@@ -274,7 +274,7 @@ uninstalls()
 {
 	mkdir -p "$root/usr/local" && echo x > "$root/usr/bin/other" && mkdir -p "$root/usr/src/dblp-other" &&
 		echo 'PACKAGE_NAME="other"' > "$root/usr/src/dblp-other/dkms.conf" &&
-		older_python && to_root uninstall && files | diff - <(printf './usr/bin/other\n./usr/src/dblp-other/dkms.conf\n') &&
+		older_python "$packages" "$root/usr/lib/python3.2/dist-packages" && to_root uninstall && files | diff - <(printf './usr/bin/other\n./usr/src/dblp-other/dkms.conf\n') &&
 		rm -r "${root:?}/usr"
 }
 try "uninstall: all installed files are removed, and no others" uninstalls
