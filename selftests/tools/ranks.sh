@@ -300,8 +300,8 @@ others_die()
 	finish && all_end 1 worker0 worker1 worker2 && within 1
 }
 
-tc -n "$h2" qdisc replace dev eth0 root tbf rate 2mbit burst 20k limit 1m &&
-	tc -n "$switch" qdisc replace dev p2 root tbf rate 2mbit burst 20k limit 1m || exit 1
+tc -n "$h2" qdisc replace dev eth0 root tbf rate 500kbit burst 20k limit 1m &&
+	tc -n "$switch" qdisc replace dev p2 root tbf rate 500kbit burst 20k limit 1m || exit 1
 try "updates that wait for a slow link are joined, and the replica lags within the bound" joined
 try "the replica replaces a killed server, and lags within the bound" takeover
 try "other workers continue after a worker and joining hosts are killed" others_die
