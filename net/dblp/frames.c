@@ -239,33 +239,22 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);
 }
 
-/*
- * Is a FLOW older than the one applied last? ACK packets have no number, and
- * carry FLOW only to grant credit.
- */
-static bool dblp_flow_is_old(const struct dblp_sock *dsk,
-			     const struct dblp_frame *f,
-			     const struct dblp_run *run)
-{
-	if (f->flow.max_data < dsk->tx.data_limit ||
-	    dblp_before(f->flow.max_msg, dsk->tx.id_limit))
-		return true;
-	if (run->h.type != DBLP_PKT_ACK)
-		return run->pn < dsk->tx.flow_pn;
-	return f->flow.max_data == dsk->tx.data_limit &&
-	       f->flow.max_msg == dsk->tx.id_limit;
-}
-
 static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f,
 			    const struct dblp_run *run)
 {
-	if (dblp_flow_is_old(dsk, f, run))
+	bool grants = f->flow.max_data != dsk->tx.data_limit ||
+		      f->flow.max_msg != dsk->tx.id_limit;
+	bool numbered = run->h.type != DBLP_PKT_ACK;
+
+	/* An ACK packet has no number, and carries FLOW only to grant credit */
+	if (f->flow.max_data < dsk->tx.data_limit ||
+	    dblp_before(f->flow.max_msg, dsk->tx.id_limit) ||
+	    (numbered ? run->pn < dsk->tx.flow_pn : !grants))
 		return;
-	if (run->h.type != DBLP_PKT_ACK)
+	if (numbered)
 		dsk->tx.flow_pn = run->pn;
 	/* Without new credit, the peer still has our request for it */
-	if (f->flow.max_data != dsk->tx.data_limit ||
-	    f->flow.max_msg != dsk->tx.id_limit)
+	if (grants)
 		dsk->tx.asked = 0;
 	dsk->tx.data_limit = f->flow.max_data;
 	dsk->tx.id_limit = f->flow.max_msg;

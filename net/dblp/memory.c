@@ -61,7 +61,7 @@ int dblp_tx_charge(struct dblp_sock *dsk, u32 size)
 	struct sock *sk = &dsk->sk;
 
 	sock_owned_by_me(&dsk->sk);
-	/* A root user may set a send buffer of 2 GiB */
+	/* root may set a send buffer of 2 GiB */
 	if (size > (u32)(INT_MAX - sk->sk_wmem_queued) ||
 	    !dblp_wmem_schedule(sk, size))
 		return -ENOBUFS;

@@ -718,8 +718,8 @@ static bool is_limited(const struct root *r, const struct dblp_rate_sample *rs)
 }
 
 /*
- * Slow start: double the window each round trip until a queue stands, or while
- * it is used: the pacer may have a limit of its own
+ * Slow start: double the window each round trip until a queue stands. A window
+ * that is not used, as the pacing rate may have a limit, does not grow.
  */
 static void start(struct dblp_cc *cc, struct root *r,
 		  const struct dblp_rate_sample *rs)
