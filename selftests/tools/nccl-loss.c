@@ -3,36 +3,11 @@
  * The network plugin for NCCL: traffic classes that may lose data.
  */
 #define _GNU_SOURCE
-#include "lib/nccl.h"
+#include "lib/nccl_fixtures.h"
 
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
-
-#include "kselftest_harness.h"
-
-FIXTURE(nccl) { };
-FIXTURE_VARIANT(nccl) { int version; };
-FIXTURE_VARIANT_ADD(nccl, v8) { .version = 8 };
-FIXTURE_VARIANT_ADD(nccl, v10) { .version = 10 };
-FIXTURE_VARIANT_ADD(nccl, v11) { .version = 11 };
-FIXTURE_VARIANT_ADD(nccl, v12) { .version = 12 };
-
-FIXTURE_SETUP(nccl)
-{
-	nccl_set_up(variant->version);
-}
-
-FIXTURE_TEARDOWN(nccl) { }
-
-/* Tests that do not depend on the version */
-FIXTURE(newest) { };
-FIXTURE_SETUP(newest)
-{
-	nccl_set_up(NCCL_NEWEST);
-}
-
-FIXTURE_TEARDOWN(newest) { }
 
 /* Version 10 has traffic classes, but the plugin cannot see the protocol */
 FIXTURE(unseen) { };
