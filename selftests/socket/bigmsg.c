@@ -681,16 +681,36 @@ TEST(loss_in_pieces_placed)
 	lossy(_metadata, 1);
 }
 
-/* Send the rest of a message after the first part is settled */
-static bool send_switched(int fd, const unsigned char *buf, uint32_t size,
-			  bool notify)
+/* Connect, and send the first part of a message that exceeds both buffers; returns its length */
+static uint32_t send_part(struct pair *p, const unsigned char *buf, uint32_t size, bool notify,
+			  const struct dblp_sndinfo *info)
 {
+	ssize_t part;
+
+	netns_new();
+	netns_set_mtu(1500);
+	pair_open(p, 1, size / 4, size / 2);
+	set_u32(p->client, DBLP_PARTIAL_SEND, 1);
+	set_u32(p->client, DBLP_NOTIFY, notify);
+	set_u32(p->client, DBLP_CLOSE_POLICY, DBLP_POLICY_EAGER);
+	part = sndinfo_send(p->client, buf, size, MSG_DONTWAIT, info);
+	if (part <= 0 || (uint32_t)part >= size)
+		die("%zd of %u bytes are sent", part, size);
+	return part;
+}
+
+/* In a child, send the rest after the first part is settled, with another value of an option */
+static pid_t send_rest(int fd, const unsigned char *buf, uint32_t size, int option, uint32_t value)
+{
+	pid_t pid = fork();
 	int left;
 
+	if (pid)
+		return pid;
 	if (!SOON(1, (ioctl(fd, SIOCOUTQ, &left), !left)))
 		die("%d bytes are not settled", left);
-	set_u32(fd, DBLP_NOTIFY, notify);
-	return send(fd, buf, size, 0) == size;
+	set_u32(fd, option, value);
+	_exit(send(fd, buf, size, 0) != size);
 }
 
 /* The message is reported with all of its ranges, or not at all */
@@ -702,23 +722,12 @@ static void switched(struct __test_metadata *_metadata, bool notify)
 	struct message m, report;
 	int status, left;
 	struct pair p;
-	ssize_t part;
+	uint32_t part;
 	pid_t pid;
 
-	netns_new();
-	netns_set_mtu(1500);
-	/* The message exceeds both buffers */
-	pair_open(&p, 1, size / 4, size / 2);
-	set_u32(p.client, DBLP_PARTIAL_SEND, 1);
-	set_u32(p.client, DBLP_NOTIFY, notify);
-	part = sndinfo_send(p.client, buf, size, MSG_DONTWAIT, &info);
-	ASSERT_LT(0, part);
-	ASSERT_GT(size, part);
-	pid = fork();
+	part = send_part(&p, buf, size, notify, &info);
+	pid = send_rest(p.client, buf + part, size - part, DBLP_NOTIFY, !notify);
 	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(!send_switched(p.client, buf + part, size - part,
-				     !notify));
 	ASSERT_LT(0, message_recv(p.server, to, size, MSG_WAITALL, &m));
 	EXPECT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
@@ -758,30 +767,17 @@ TEST(reports_switched_on_in_the_middle)
 /* Pieces after the change are sent in random order, so that what is missing is spread */
 TEST(a_budget_raised_in_the_middle)
 {
-	uint32_t size = less_if_slow(LEN, 4, "bytes");
+	uint32_t size = less_if_slow(LEN, 4, "bytes"), part;
 	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	static const struct dblp_sndinfo none;
 	struct message m;
-	int status, left;
 	struct pair p;
-	ssize_t part;
+	int status;
 	pid_t pid;
 
-	netns_new();
-	netns_set_mtu(1500);
-	pair_open(&p, 1, size / 4, size / 2);
-	set_u32(p.client, DBLP_PARTIAL_SEND, 1);
-	set_u32(p.client, DBLP_CLOSE_POLICY, DBLP_POLICY_EAGER);
-	part = send(p.client, buf, size, MSG_DONTWAIT);
-	ASSERT_LT(0, part);
-	ASSERT_GT(size, part);
-	pid = fork();
+	part = send_part(&p, buf, size, true, &none);
+	pid = send_rest(p.client, buf + part, size - part, DBLP_BUDGET, 200000);
 	ASSERT_LE(0, pid);
-	if (!pid) {
-		if (!SOON(1, (ioctl(p.client, SIOCOUTQ, &left), !left)))
-			die("%d bytes are not settled", left);
-		set_u32(p.client, DBLP_BUDGET, 200000);
-		_exit(send(p.client, buf + part, size - part, 0) != size - part);
-	}
 	ASSERT_LT(0, message_recv(p.server, to, size, MSG_WAITALL, &m));
 	EXPECT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);

@@ -58,7 +58,7 @@ static int probe_interval(const struct dblp_comm *comm)
 	return asked > least ? asked : least;
 }
 
-static int keep_alive(const struct dblp_comm *comm, int fd, int probes)
+static int keep_alive(const struct dblp_comm *comm, int fd, int count)
 {
 	int err = set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 
@@ -66,7 +66,7 @@ static int keep_alive(const struct dblp_comm *comm, int fd, int probes)
 		err = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)comm->attr.keepalive_ms / 1000);
 	if (!err)
 		err = set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, probe_interval(comm));
-	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, probes);
+	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, count);
 }
 
 /* Probes that take @timeout_ms: at least 1, because the interval is half of it or less */
