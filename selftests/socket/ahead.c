@@ -444,6 +444,41 @@ TEST_F(ahead, the_last_message_is_visible_while_it_is_copied)
 	EXPECT_EQ(0, recv(self->fd, &bytes, 1, MSG_DONTWAIT));
 }
 
+/* Send piece @id, a segment at @offset of a message of @total bytes */
+static void send_piece(struct peer *peer, struct packet *p, __u32 id, __u32 offset, __u32 total)
+{
+	struct dblp_frame meta = FRAME(META, meta, .msg_id = id, .offset = offset, .total = total);
+	struct dblp_data d = { .msg_id = id, .msg_len = SEG, .meta = true };
+
+	send_one(peer, p, &d, SEG, &meta);
+	if (!peer_sync(peer))
+		die("no answer");
+}
+
+/* SIOCINQ has no more bytes than one call returns, also while the last piece is copied */
+TEST_F(ahead, one_message_is_counted_while_another_is_placed)
+{
+	static char buf[3 * SEG];
+	struct reader *r;
+	struct trap trap;
+	int bytes = -1;
+
+	set_placement(self->fd);
+	send_piece(&self->peer, &self->p, 0, 0, 3 * SEG);
+	send_piece(&self->peer, &self->p, 1, SEG, 3 * SEG);
+	EXPECT_EQ(2 * SEG, recv(self->fd, buf, sizeof(buf), MSG_DONTWAIT));
+	send_piece(&self->peer, &self->p, 2, 2 * SEG, 3 * SEG);
+	r = reader_stopped(self->fd, 0, &trap);
+	send_piece(&self->peer, &self->p, 3, 0, SEG);
+	send_piece(&self->peer, &self->p, 4, 0, SEG);
+	EXPECT_EQ(0, ioctl(self->fd, SIOCINQ, &bytes));
+	EXPECT_GE(SEG, bytes);
+	trap_fill(&trap);
+	reader_end(r);
+	EXPECT_EQ(SEG, r->ret);
+	reader_free(r);
+}
+
 /* Does an edge-triggered epoll report a new event? */
 static bool event_within(int epoll, int ms)
 {

@@ -278,6 +278,24 @@ TEST_F(conn, the_receive_buffer_limits_the_message)
 	EXPECT_EQ(info.peer_msg_max, recv(server, buf, 1 << 20, 0));
 }
 
+/* While a process uses a socket, its packets wait, also where unread bytes exceed SO_RCVBUF */
+TEST_F(conn, acks_arrive_beside_a_message_larger_than_the_buffer)
+{
+	const size_t len = 3 << 20;
+	char *buf = noise_new(len);
+	uint64_t dropped;
+
+	one_cpu();
+	ASSERT_EQ(len, send(self->client, buf, len, 0));
+	ASSERT_TRUE(wait_for(self->server, POLLIN, 10 * SECONDS));
+	set_int(self->server, SO_RCVBUF, 1);
+	dropped = mib("DropMemory");
+	ASSERT_EQ(len, send(self->server, buf, len, 0));
+	EXPECT_EQ(len, recv(self->client, buf, len, 0));
+	EXPECT_EQ(len, recv(self->server, buf, len, 0));
+	EXPECT_EQ(dropped, mib("DropMemory"));
+}
+
 TEST_F(conn, a_short_buffer)
 {
 	char buf[16] = "................";

@@ -1031,6 +1031,41 @@ TEST(credit_is_minimal_under_memory_pressure)
 	EXPECT_EQ(all, credit_left(&peer, used, all));
 }
 
+/* Segments per LOSSMAP frame */
+#define MAP_SEGS	(32 * DBLP_LOSSMAP_WORDS_MAX)
+
+/* A CLOSE whose loss map takes more than a page, which is refused when the budget is raised */
+TEST(a_raised_budget_closes_its_message_when_there_is_memory)
+{
+	struct dblp_data d = { .msg_len = 30 * MAP_SEGS * 256, .policy = DBLP_POLICY_EAGER };
+	struct dblp_frame f = FRAME(BUDGET, budget, .ppm = DBLP_PPM);
+	struct shortage s = shortage_prepare();
+	struct sockaddr_dblp addr;
+	static struct packet p;
+	struct peer peer;
+	int listener, fd;
+
+	netns_new();
+	netns_set_mtu(1500);
+	listener = new_listener("127.0.0.1", 2, &addr);
+	set_int(listener, SO_RCVBUFFORCE, 64 * MIB);
+	fd = peer_join(&peer, &addr, listener);
+	ASSERT_LE(0, fd);
+	EXPECT_TRUE(peer_ask(&peer, d.msg_len + MSG_COST));
+	send_one(&peer, &p, &d, 256, NULL);
+	EXPECT_TRUE(peer_sync(&peer));
+	shortage_begin(&s, &addr, listener);
+	ASSERT_EQ(9, pwrite(s.mem, "16 32 33\n", 9, 0));
+	/* A sender repeats the frame if it is refused */
+	send_frame(&peer, &p, &f);
+	EXPECT_TRUE(peer_sync(&peer));
+	send_frame(&peer, &p, &f);
+	EXPECT_TRUE(peer_sync(&peer));
+	EXPECT_EQ(0, peer.n_close);
+	shortage_end(&s);
+	EXPECT_TRUE(wait_for(fd, POLLIN, WAIT_MS));
+}
+
 #define IDLE		200
 #define LATER		40
 

@@ -347,6 +347,26 @@ TEST_F(sender, a_loss_map_is_not_overruled)
 	EXPECT_EQ(1440, take_report(_metadata, self).missing);
 }
 
+/* All is acknowledged, and the probes that would show that the peer is gone cannot be sent */
+TEST_F(sender, does_not_wait_for_a_loss_map_without_a_route)
+{
+	struct dblp_frame close = FRAME(CLOSE, close, .missing = 1440, .missing_segs = 1,
+						      .budget = HALF,
+						      .reason = DBLP_REASON_BUDGET);
+	struct dblp_sndinfo info = SNDINFO(HALF, EARLY);
+
+	set_u32(self->fd, DBLP_USER_TIMEOUT, 1500);
+	send_and_take(self, 10000, &info);
+	sent_all(self);
+	send_frame(&self->peer, &self->p, &close);
+	peer_drain(&self->peer);
+	peer_ack_all(&self->peer);
+	EXPECT_SOON(1, !get_info(self->fd).inflight);
+	/* Within half a second: timeouts of a probe that was sent would end the connection, too */
+	run("ip addr del 127.0.0.1/8 dev lo");
+	EXPECT_SOON(ETIMEDOUT, get_int(self->fd, SO_ERROR));
+}
+
 /* A CLOSE under the earlier, higher budget may be in flight */
 TEST_F(sender, accepts_a_close_under_the_previous_budget)
 {

@@ -801,6 +801,20 @@ TEST(no_trains_with_gso_off)
 	EXPECT_GT(LONG_PACKETS, buffers_of_message(from, to));
 }
 
+/* Single packets are fragmented there, and trains would be dropped */
+TEST(no_trains_over_a_route_of_a_small_mtu)
+{
+	struct sockaddr_dblp addr;
+	int listener, from, to;
+
+	netns_new();
+	netns_set_mtu(552);
+	listener = new_listener("127.0.0.1", 1, &addr);
+	connect_pair(&addr, listener, &from, &to);
+	buffers_of_message(from, to);
+	EXPECT_EQ(0, get_info(from).pkts_lost);
+}
+
 /* Whatever comes: the seed is fixed, so what fails once fails again */
 /* Bits of headers except most of the packet number, which would make later packets old */
 static void flip_bits(struct packet *p, u64 *state)
