@@ -574,6 +574,12 @@ static bool dblp_ctl_carried_by(const struct dblp_ctl *ctl, u64 pn)
 	return ctl->carried[ctl->last].pn == pn;
 }
 
+/* May the peer refuse the frame, and with it all that its packet carries? */
+static bool dblp_ctl_refusable(const struct dblp_ctl *ctl)
+{
+	return ctl->type == DBLP_FRAME_BUDGET || ctl->type == DBLP_FRAME_CANCEL;
+}
+
 /* Write as many frames of a list as fit. Returns false if some do not fit */
 static bool dblp_ctl_fill_from(struct dblp_sock *dsk, struct list_head *from,
 			       u8 **p, const u8 *end, u64 pn,
@@ -586,6 +592,9 @@ static bool dblp_ctl_fill_from(struct dblp_sock *dsk, struct list_head *from,
 		ctl = list_first_entry(from, struct dblp_ctl, list);
 		if (dblp_ctl_carried_by(ctl, pn))
 			break;
+		if (*first && dblp_ctl_refusable(ctl) !=
+			      dblp_ctl_refusable(dblp_ctl_of(*first)))
+			return false;
 		next = dblp_ctl_put(dsk, ctl, *p, end);
 		if (!next)
 			return false;

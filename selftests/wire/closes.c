@@ -252,6 +252,32 @@ TEST_F(sender, sends_a_new_budget)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
 }
 
+/* Packets with BUDGET, with FLOW, and with both */
+static u32 n_budget, n_flow, n_both;
+
+static void note_frames(struct peer *peer, const struct packet *p)
+{
+	(void)p;
+	n_budget += !!peer->budget.type;
+	n_flow += !!peer->flow.type;
+	n_both += peer->budget.type && peer->flow.type;
+	peer->budget.type = 0;
+	peer->flow.type = 0;
+}
+
+/* The peer refuses a packet with a BUDGET if nothing of its message has arrived */
+TEST_F(sender, a_budget_holds_no_other_frame)
+{
+	send_and_take(self, 10000, NULL);
+	set_u32(self->fd, DBLP_BUDGET, HALF);
+	self->peer.seen = note_frames;
+	/* The answer to PING is FLOW; neither frame is acknowledged */
+	EXPECT_TRUE(peer_sync(&self->peer));
+	while (n_budget < 3 || n_flow < 3)
+		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
+	EXPECT_EQ(0, n_both);
+}
+
 /* A message keeps a budget of its own */
 TEST_F(sender, keeps_the_budget_of_a_message)
 {
