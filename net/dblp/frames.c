@@ -22,32 +22,32 @@ void dblp_ack_done(struct dblp_sock *dsk, u64 now)
  * Write an ACK of packet numbers from @from on. If room is short, write the
  * latest ranges only; then an ACK remains pending.
  */
-static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now,
-			u64 from)
+static u8 *dblp_put_ack(struct dblp_sock *dsk, struct dblp_frame *f, u8 *p,
+			const u8 *end, u64 now, u64 from)
 {
 	const struct dblp_ranges *s = &dsk->acks.pns;
-	struct dblp_frame f = { .type = DBLP_FRAME_ACK };
 	const struct dblp_pn_range *r;
 	u8 *next;
 
-	f.ack.delay_us = min_t(u64, div_u64(now - dsk->acks.largest_at,
-					    NSEC_PER_USEC), U32_MAX);
-	for (f.ack.n = 0; f.ack.n < min_t(u32, s->n, DBLP_ACK_RANGES_MAX);
-	     f.ack.n++) {
-		r = &s->r[s->n - 1 - f.ack.n];
+	f->type = DBLP_FRAME_ACK;
+	f->ack.delay_us = min_t(u64, div_u64(now - dsk->acks.largest_at,
+					     NSEC_PER_USEC), U32_MAX);
+	for (f->ack.n = 0; f->ack.n < min_t(u32, s->n, DBLP_ACK_RANGES_MAX);
+	     f->ack.n++) {
+		r = &s->r[s->n - 1 - f->ack.n];
 		if (r->last < from)
 			break;
-		f.ack.range[f.ack.n].first = max(r->first, from);
-		f.ack.range[f.ack.n].last = r->last;
+		f->ack.range[f->ack.n].first = max(r->first, from);
+		f->ack.range[f->ack.n].last = r->last;
 	}
-	if (!f.ack.n)
+	if (!f->ack.n)
 		return NULL;
-	next = dblp_put_frame(p, end, &f);
+	next = dblp_put_frame(p, end, f);
 	if (next && !from)
 		dblp_ack_done(dsk, now);
-	while (!next && f.ack.n > 1) {
-		f.ack.n /= 2;
-		next = dblp_put_frame(p, end, &f);
+	while (!next && f->ack.n > 1) {
+		f->ack.n /= 2;
+		next = dblp_put_frame(p, end, f);
 	}
 	return next;
 }
@@ -57,27 +57,28 @@ static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now,
  * frame the peer assumes 1. Only connections to the same listener count,
  * because other users could open connections to slow this peer down.
  */
-static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
+static u8 *dblp_put_share(struct dblp_sock *dsk, struct dblp_frame *f, u8 *p,
+			  const u8 *end)
 {
-	struct dblp_frame f = { .type = DBLP_FRAME_SHARE };
 	int n = atomic_read(&dsk->ep->receiving);
 
 	if (n < 2)
 		return p;
-	f.share.n = min(n, U16_MAX);
-	f.share.all = (u64)atomic64_read(&dsk->ep->received) / DBLP_SHARE_UNIT;
-	return dblp_put_frame(p, end, &f) ?: p;
+	f->type = DBLP_FRAME_SHARE;
+	f->share.n = min(n, U16_MAX);
+	f->share.all = (u64)atomic64_read(&dsk->ep->received) / DBLP_SHARE_UNIT;
+	return dblp_put_frame(p, end, f) ?: p;
 }
 
 /* Write the arrival time, which splits round trips into the two directions */
-static u8 *dblp_put_arrival(struct dblp_sock *dsk, u8 *p, const u8 *end)
+static u8 *dblp_put_arrival(struct dblp_sock *dsk, struct dblp_frame *f, u8 *p,
+			    const u8 *end)
 {
-	struct dblp_frame f = { .type = DBLP_FRAME_ARRIVAL };
-
 	if (!(dsk->features & DBLP_FEATURE_ARRIVAL) || !dsk->acks.pns.n)
 		return p;
-	f.arrival.at = dsk->arrival_epoch + (u32)dsk->acks.largest_at;
-	return dblp_put_frame(p, end, &f) ?: p;
+	f->type = DBLP_FRAME_ARRIVAL;
+	f->arrival.at = dsk->arrival_epoch + (u32)dsk->acks.largest_at;
+	return dblp_put_frame(p, end, f) ?: p;
 }
 
 /**
@@ -99,16 +100,14 @@ u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end)
 	return dblp_put_frame(p, end, &f);
 }
 
-static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
+static u8 *dblp_put_flow(struct dblp_sock *dsk, struct dblp_frame *f, u8 *p,
+			 const u8 *end)
 {
-	struct dblp_frame f = { .type = DBLP_FRAME_FLOW };
-
-	if (!dblp_rx_credit_waits(dsk))
-		return NULL;
-	if (end - p < 20)
-		return NULL;
-	dblp_ctl_flow(dsk, &f);
-	return dblp_put_frame(p, end, &f);
+	if (!dblp_rx_credit_waits(dsk) || end - p < 20)
+		return p;
+	f->type = DBLP_FRAME_FLOW;
+	dblp_ctl_flow(dsk, f);
+	return dblp_put_frame(p, end, f);
 }
 
 /**
@@ -132,6 +131,7 @@ static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
  */
 u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 {
+	struct dblp_frame f;
 	u8 *next = p;
 	u64 from = 0;
 
@@ -148,14 +148,10 @@ u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 		next = dblp_put_ecn(dsk, p, end);
 		p = next ?: p;
 	}
-	p = dblp_put_share(dsk, p, end);
-	p = dblp_put_arrival(dsk, p, end);
-	next = dblp_put_ack(dsk, p, end, now, from);
-	if (!next)
-		return p;
-	p = next;
-	next = dblp_put_flow(dsk, p, end);
-	return next ?: p;
+	p = dblp_put_share(dsk, &f, p, end);
+	p = dblp_put_arrival(dsk, &f, p, end);
+	next = dblp_put_ack(dsk, &f, p, end, now, from);
+	return next ? dblp_put_flow(dsk, &f, next, end) : p;
 }
 
 /**
@@ -312,7 +308,7 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
  * @dsk: socket
  * @run: packets whose frames differ only in the tag; the first is checked
  * @f: scratch space, since frames are large
- * @meta: set to the META frame, if there is one; its type must be 0
+ * @meta: set to the first byte of the META frame, if there is one
  *
  * Nothing is applied.
  *
@@ -320,24 +316,24 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
  */
 enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 				       const struct dblp_run *run,
-				       struct dblp_frame *f,
-				       struct dblp_frame *meta)
+				       struct dblp_frame *f, const u8 **meta)
 {
 	u32 len = run->h.ctl_len;
-	const u8 *p = dblp_run_ctl(run);
+	const u8 *p = dblp_run_ctl(run), *at;
 	u8 type = run->h.type;
 	enum dblp_wire_error err;
 	bool acks = false;
 
 	sock_owned_by_me(&dsk->sk);
 	while (len) {
+		at = p;
 		err = dblp_get_frame(f, &p, &len);
 		if (err)
 			return err;
 		if (f->type == DBLP_FRAME_META) {
-			if (type != DBLP_PKT_DATA || meta->type)
+			if (type != DBLP_PKT_DATA || *meta)
 				return DBLP_WIRE_FIELD;
-			*meta = *f;
+			*meta = at;
 		}
 		/* One ACK suffices, and ACK is the most expensive frame */
 		if (f->type == DBLP_FRAME_ACK && acks)

@@ -294,14 +294,17 @@ static void dblp_taken(struct dblp_sock *dsk, const struct dblp_run *run)
 static noinline_for_stack enum dblp_mib_item
 dblp_take_frames(struct dblp_sock *dsk, struct dblp_run *run)
 {
-	struct dblp_frame f, meta = { .type = 0 };
+	u32 len = run->h.ctl_len;
+	const u8 *meta = NULL;
+	struct dblp_frame f;
 	enum dblp_mib_item why;
 	int err;
 
-	err = dblp_check_frames(dsk, run, &f, &meta);
+	err = dblp_check_frames(dsk, run, &f, &meta) ?:
+	      meta ? dblp_get_frame(&f, &meta, &len) : DBLP_WIRE_OK;
 	if (err)
 		return dblp_wire_mib[err];
-	if (!dblp_take_data(dsk, run, meta.type ? &meta : NULL, &why))
+	if (!dblp_take_data(dsk, run, meta ? &f : NULL, &why))
 		return why;
 	err = dblp_apply_frames(dsk, run, &f);
 	if (!err) {

@@ -78,7 +78,7 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run);
 enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 				       const struct dblp_run *run,
 				       struct dblp_frame *f,
-				       struct dblp_frame *meta);
+				       const u8 **meta);
 int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
 		      struct dblp_frame *f);
 
