@@ -100,10 +100,11 @@ u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end)
 	return dblp_put_frame(p, end, &f);
 }
 
+/* Write a FLOW frame if it gives much credit: each small message frees some */
 static u8 *dblp_put_flow(struct dblp_sock *dsk, struct dblp_frame *f, u8 *p,
 			 const u8 *end)
 {
-	if (!dblp_rx_credit_waits(dsk) || end - p < 20)
+	if (dblp_rx_credit_waits(dsk) <= dsk->rx.window / 16 || end - p < 20)
 		return p;
 	f->type = DBLP_FRAME_FLOW;
 	dblp_ctl_flow(dsk, f);

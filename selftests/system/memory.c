@@ -81,6 +81,38 @@ TEST_F(buffers, unread_messages_stay_within_so_rcvbuf)
 	EXPECT_GT(4096, get_meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
 }
 
+/* Read a message of 2024 bytes of credit. Is FLOW in the ACK of its packet, received twice? */
+static bool credit_comes(FIXTURE_DATA(buffers) *self, u32 id)
+{
+	struct dblp_data d = { .msg_id = id, .msg_len = 1000 };
+	char buf[1000];
+
+	peer_drain(&self->peer);
+	peer_ack_all(&self->peer);
+	self->peer.flow.type = 0;
+	send_one(&self->peer, &self->p, &d, 1000, NULL);
+	if (!wait_for(self->fd, POLLIN, WAIT_MS) || recv(self->fd, buf, 1000, 0) != 1000)
+		die("no message");
+	send_packet(&self->peer, &self->p);
+	if (!peer_expect(&self->peer, DBLP_PKT_ACK, WAIT_MS))
+		die("no ACK");
+	peer_drain(&self->peer);
+	return self->peer.flow.type;
+}
+
+TEST_F(buffers, acks_return_a_sixteenth_of_the_window)
+{
+	u32 id;
+
+	set_int(self->listener, SO_RCVBUF, 128 << 10);
+	begin(self);
+	ASSERT_EQ(128 << 10, self->peer.theirs.window);
+	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
+	for (id = 0; id < 4; id++)
+		EXPECT_FALSE(credit_comes(self, id));
+	EXPECT_TRUE(credit_comes(self, 4));
+}
+
 /* Maximum memory for @bytes of credit */
 #define HELD_MOST(bytes)	(4 * ((bytes) + 1024))
 

@@ -278,6 +278,7 @@ TEST_F(cost, unacknowledged_closes_are_limited_to_a_window)
 	u32 i, kept, none;
 
 	none = get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC);
+	EXPECT_EQ(WINDOW + 1, credit(self));
 	close_many(_metadata, self, WINDOW);
 	kept = get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC);
 	TH_LOG("%u bytes are charged for %u messages", kept, WINDOW);
