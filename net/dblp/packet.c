@@ -374,12 +374,11 @@ bool dblp_send_ctl(struct dblp_sock *dsk, struct dblp_out *out, int probe)
 static u32 dblp_ctl_room(const struct dblp_sock *dsk,
 			 const struct dblp_tx_msg *msg, u32 len, u32 mss)
 {
-	u32 auth_len = dblp_auth_len(dsk);
 	u32 least = msg->meta && !msg->meta_acked ? DBLP_META_LEN : 0;
+	u32 most = least + (dsk->acks.pending ? DBLP_ACK_FRAMES_ROOM : 0);
 
-	len += auth_len;
-	return clamp_t(u32, len < mss ? mss - len : 0, least,
-		       DBLP_CTL_MAX - auth_len);
+	len += dblp_auth_len(dsk);
+	return clamp_t(u32, len < mss ? mss - len : 0, least, most);
 }
 
 /*
@@ -389,7 +388,7 @@ static u32 dblp_ctl_room(const struct dblp_sock *dsk,
 static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 			u8 *out, u32 room, u64 now)
 {
-	const u8 *end = out + min_t(u32, room, DBLP_CTL_MAX);
+	const u8 *end = out + room;
 	u8 *p = out, *next;
 
 	if (msg->meta && !msg->meta_acked) {
