@@ -262,19 +262,22 @@ static int dblp_send_woken(struct wait_queue_entry *wait, unsigned int mode,
  * its message.
  */
 static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s, u32 len,
-			   bool mine, struct wait_queue_entry *wait)
+			   bool mine)
 {
 	unsigned int mode = dblp_must_end(dsk, s) ?
 			    TASK_KILLABLE | TASK_FREEZABLE : TASK_INTERRUPTIBLE;
+	DEFINE_WAIT_FUNC(wait, dblp_send_woken);
 	struct sock *sk = &dsk->sk;
 	long left = s->timeo;
 
+	add_wait_queue(sk_sleep(sk), &wait);
 	release_sock(sk);
 	if (!READ_ONCE(sk->sk_err) &&
 	    !(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN) &&
 	    !((mine || !dsk->tx.busy) && dblp_send_room(dsk, s, len)))
-		left = wait_woken(wait, mode, left);
+		left = wait_woken(&wait, mode, left);
 	lock_sock(sk);
+	remove_wait_queue(sk_sleep(sk), &wait);
 	if (s->timeo != MAX_SCHEDULE_TIMEOUT)
 		s->timeo = left;
 }
@@ -286,12 +289,9 @@ static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s, u32 len,
  */
 static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 {
-	DEFINE_WAIT_FUNC(wait, dblp_send_woken);
-	struct sock *sk = &dsk->sk;
 	bool mine = s->done || s->short_of_memory;
 	int err, len;
 
-	add_wait_queue(sk_sleep(sk), &wait);
 	for (;;) {
 		err = dblp_may_sendmsg(dsk, s);
 		if (!err && !mine && !dsk->tx.busy)
@@ -299,7 +299,7 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 		len = dblp_next_len(dsk, s);
 		if (err || ((mine || !dsk->tx.busy) &&
 			    dblp_send_room(dsk, s, len)))
-			break;
+			return err ?: len;
 		dblp_no_space(dsk);
 		if (!s->timeo)
 			err = -EAGAIN;
@@ -310,11 +310,9 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 		if (!mine && dsk->tx.busy)
 			dsk->tx.wanted = 1;
 		if (err)
-			break;
-		dblp_wait_room(dsk, s, len, mine, &wait);
+			return err;
+		dblp_wait_room(dsk, s, len, mine);
 	}
-	remove_wait_queue(sk_sleep(sk), &wait);
-	return err ?: len;
 }
 
 /* Begin a message that is sent in pieces */
