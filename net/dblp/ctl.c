@@ -94,8 +94,7 @@ static void dblp_ctl_wait(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 /* Queue a frame whose content has changed: ACKs of earlier copies are ignored */
 static void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
-	dblp_ctl_uncarry(dsk, &ctl->carried[0]);
-	dblp_ctl_uncarry(dsk, &ctl->carried[1]);
+	dblp_ctl_unlink(dsk, ctl);
 	dblp_ctl_wait(dsk, ctl);
 }
 
@@ -748,8 +747,7 @@ void dblp_ctl_purge(struct dblp_sock *dsk)
 
 	sock_owned_by_me(&dsk->sk);
 	for (i = 0; i < __DBLP_CTL_RANKS; i++) {
-		list_for_each_entry_safe(ctl, tmp, &dsk->ctl.queue[i], list)
-			dblp_ctl_drop(dsk, ctl);
+		list_splice_init(&dsk->ctl.queue[i], &dsk->ctl.flight[i]);
 		list_for_each_entry_safe(ctl, tmp, &dsk->ctl.flight[i], list)
 			dblp_ctl_drop(dsk, ctl);
 	}

@@ -163,16 +163,6 @@ static bool dblp_rx_follows(const struct dblp_sock *dsk,
 				 msg->tag == dsk->rx.chain.tag));
 }
 
-/*
- * In whole mode, return the credit of a piece except that of its bytes. A
- * message that just fits the window must not need more credit in pieces.
- */
-static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
-{
-	msg->spent = 1;
-	dblp_rx_give_back(dsk, msg);
-}
-
 /* Count a message of which all pieces are closed */
 static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 {
@@ -209,8 +199,14 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	msg->number = dsk->rx.number;
 	dsk->rx.chain.offset = msg->offset + msg->len;
 	if (dsk->rx.chain.offset < msg->total) {
-		if (!dsk->opt.placement)
-			dblp_rx_refund(dsk, msg);
+		if (dsk->opt.placement)
+			return;
+		/*
+		 * Return the credit of the piece except that of its bytes: a
+		 * message that just fits the window needs no more in pieces
+		 */
+		msg->spent = 1;
+		dblp_rx_give_back(dsk, msg);
 		return;
 	}
 	dsk->rx.chain.offset = 0;
