@@ -415,12 +415,12 @@ TEST(structures_of_other_versions_are_accepted)
 
 static void run_bad_ops(struct rank *r)
 {
-	struct dblp_op op[20];
+	struct dblp_op op[21];
 	struct dblp_req *req;
 	struct dblp_span part;
 	int v, i, wrong = 0;
 
-	for (i = 0; i < 20; i++)
+	for (i = 0; i < 21; i++)
 		op[i] = r->op;
 	op[0].size = 8;
 	op[1].algo = DBLP_ALGOS;
@@ -455,7 +455,9 @@ static void run_bad_ops(struct rank *r)
 	op[18].flags = DBLP_OP_KEEP;
 	op[18].algo = DBLP_RING;
 	op[19].flags = DBLP_OP_KEEP | DBLP_OP_SPARSE;
-	for (i = 0; i < 20; i++)
+	/* Only an owner's parameters can be repaired */
+	op[20].flags = DBLP_OP_KEEP | DBLP_OP_REPAIR;
+	for (i = 0; i < 21; i++)
 		if (dblp_allreduce(r->comm, &v, 1, &op[i], &req) != -EINVAL ||
 		    dblp_comm_owned(r->comm, 1, &op[i], &part, 1) != -EINVAL)
 			wrong = i + 1;

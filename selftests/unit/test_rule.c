@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <reduce.h>
+#include <repair.h>
 #include <rule.h>
 #include <time.h>
 
@@ -530,6 +531,115 @@ TEST(carry_of_large_numbers)
 	dblp_carry_init(&c, 1 << 20);
 	EXPECT_EQ(dblp_carry_take(&c, 1000, 1, 1000000, 0), 0);
 	EXPECT_EQ(dblp_carry_take(&c, 1000, 1, 1000000, UINT32_MAX), 1000000);
+}
+
+/*
+ * A sender and a receiver of @COUNT parameters in messages of @PART, at most 16 of whose packed
+ * elements get lost. @value has the number of the operation whose value an element has.
+ */
+#define PART	50
+
+struct copy {
+	struct dblp_stale	old;
+	struct dblp_stale	lost;
+	u32			value[COUNT];
+};
+
+static void next_operation(struct copy *c)
+{
+	struct dblp_stale old = c->old;
+
+	c->old = c->lost;
+	c->lost = old;
+	c->lost.n = 0;
+}
+
+/* Losses of a message behind its head and the elements that it repairs */
+static u32 lose_behind(struct prng *rng, u32 critical, u32 count, struct dblp_range *range)
+{
+	u32 n = 0, at = 0, i;
+
+	for (i = 0; i < 4 && at + 8 < count; i++) {
+		at += 1 + prng_below(rng, 8);
+		range[n].offset = critical + 4 * at;
+		range[n].length = 4 + prng_below(rng, 13);
+		at += range[n++].length / 4 + 1;
+	}
+	return n;
+}
+
+/* Carries a message; both ends learn its losses. Returns the number of lost elements */
+static u64 carry_message(struct copy *from, struct copy *to, struct dblp_span part,
+			 struct prng *rng, bool lossy)
+{
+	const u64 count = part.end - part.first, repaired = dblp_stale_count(&from->old, part);
+	struct dblp_range range[RANGES];
+	struct dblp_loss loss = { .range = range, .head = HEAD, .esize = 4, .count = count };
+	u32 packed[COUNT], i;
+	struct dblp_pieces p;
+	enum dblp_piece what;
+	u64 lost = 0;
+
+	dblp_pieces_begin(&p, &from->old, part, &loss);
+	while (dblp_pieces_next(&p))
+		memcpy(packed + p.packed, from->value + p.span.first, 4 * (p.span.end - p.span.first));
+	if (lossy)
+		loss.n = lose_behind(rng, HEAD + 4 * repaired, count - repaired, range);
+	dblp_pieces_begin(&p, &from->old, part, &loss);
+	while ((what = dblp_pieces_next(&p)))
+		if (what == DBLP_PIECE_LOST)
+			dblp_stale_add(&from->lost, p.span);
+	dblp_pieces_begin(&p, &to->old, part, &loss);
+	while ((what = dblp_pieces_next(&p))) {
+		for (i = p.span.first; what != DBLP_PIECE_LOST && i < p.span.end; i++)
+			to->value[i] = packed[p.packed + i - p.span.first];
+		if (what != DBLP_PIECE_LOST)
+			continue;
+		dblp_stale_add(&to->lost, p.span);
+		lost += p.span.end - p.span.first;
+	}
+	return lost;
+}
+
+/* Is an element in the list? */
+static bool is_stale(const struct dblp_stale *s, u64 i)
+{
+	return dblp_stale_count(s, (struct dblp_span) { i, i + 1 });
+}
+
+/* Lost elements are one operation old, all others are new, and both ends know which */
+TEST(lost_elements_are_repaired_in_the_next_operation)
+{
+	struct copy from = { 0 }, to = { 0 };
+	u64 all = 0, lost, stale;
+	struct prng rng = { 5 };
+	u32 op, i, part;
+
+	for (op = 1; op <= 2000; op++) {
+		for (i = 0; i < COUNT; i++)
+			from.value[i] = op;
+		next_operation(&from);
+		next_operation(&to);
+		/* Reports may arrive in another order than messages */
+		for (part = 0, lost = 0; part < 3; part++) {
+			i = PART * ((part + op) % 3);
+			lost += carry_message(&from, &to, (struct dblp_span) { i, min(i + PART, (u32)COUNT) },
+					      &rng, op < 2000);
+		}
+		for (i = 0, stale = 0; i < COUNT; i++) {
+			ASSERT_EQ(to.value[i], op - is_stale(&from.lost, i));
+			stale += is_stale(&to.lost, i);
+		}
+		ASSERT_EQ(stale, lost);
+		ASSERT_EQ(from.lost.n, to.lost.n);
+		ASSERT_TRUE(!to.lost.n || !memcmp(from.lost.span, to.lost.span, to.lost.n * sizeof(*to.lost.span)));
+		all += lost;
+	}
+	EXPECT_LT(2000 * COUNT / 20, all);
+	dblp_stale_free(&from.old);
+	dblp_stale_free(&from.lost);
+	dblp_stale_free(&to.old);
+	dblp_stale_free(&to.lost);
 }
 
 TEST_HARNESS_MAIN

@@ -70,6 +70,7 @@ int dblp_budget_set(struct dblp_link *l, const struct dblp_task *t,
 	info->critical = DBLP_HEAD_LEN;
 	if (dblp_is_sparse(t))
 		info->critical += (uint32_t)l->out.n_packed - dblp_link_bytes(l, t);
+	info->critical += (uint32_t)l->out.n_repaired * t->req->esize;
 	info->flags = DBLP_SND_BUDGET;
 	if (dblp_task_comm(t)->transport->protocol)
 		return 0;

@@ -365,6 +365,11 @@ void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
  *	keeps its old elements where sums were lost, so ranks may differ. For
  *	parameters: plans ps, transpose and average, and dblp_allgather(); not
  *	with %DBLP_OP_SPARSE
+ * @DBLP_OP_REPAIR: with %DBLP_OP_KEEP: elements that a rank has lost are not lost
+ *	again in the next operation with the same @key and plan. So no element of
+ *	a rank is older than one operation, and one with a budget of 0 makes all
+ *	ranks equal. dblp_allgather() and dblp_broadcast() only, with %DBLP_PS or
+ *	%DBLP_TRANSPOSE and without @wait_ms. See dblp_comm_stale()
  * @DBLP_OP_ENERGY: fill @energy_sent, @energy_lost and @energy_mean of the result,
  *	for dblp_tune_round(). dblp_allreduce() only
  *
@@ -379,6 +384,7 @@ enum dblp_op_flags {
 	DBLP_OP_SPARSE	= 1 << 5,
 	DBLP_OP_KEEP	= 1 << 6,
 	DBLP_OP_ENERGY	= 1 << 7,
+	DBLP_OP_REPAIR	= 1 << 8,
 };
 
 /**
@@ -405,7 +411,8 @@ struct dblp_lane_part {
  * @algo: &enum dblp_algo
  * @rule: &enum dblp_rule
  * @dtype: &enum dblp_dtype
- * @budget: ppm: share of all contributions that may be lost
+ * @budget: ppm: share of all contributions that may be lost; of
+ *	dblp_allgather() and dblp_broadcast(): share of each message
  * @policy: &enum dblp_policy of <linux/dblp.h>
  * @phase: number of a phase
  * @wait_ms: time for late contributions, ms for each round, counted from the
@@ -419,8 +426,9 @@ struct dblp_lane_part {
  * @turn: number of earlier averages
  * @levels: number of digits
  * @radix: radices of the digits
- * @key: for %DBLP_FEEDBACK and %DBLP_OP_CARRY: number of the vector. Residual
- *	and saved budget are kept for the next operation with the same number.
+ * @key: for %DBLP_FEEDBACK, %DBLP_OP_CARRY and %DBLP_OP_REPAIR: number of the
+ *	vector. Residual, saved budget and lists of lost elements are kept for
+ *	the next operation with the same number.
  *	@dtype, number of elements and %DBLP_OP_AVERAGE must be the same each
  *	time (-EINVAL), and the last operation must have ended (-EBUSY). See
  *	dblp_residual_get()
@@ -672,6 +680,26 @@ int dblp_comm_owned(struct dblp_comm *comm, uint64_t count,
 		    size_t room);
 
 /**
+ * dblp_comm_stale() - elements that a rank lacks (%DBLP_OP_REPAIR)
+ * @comm: the communicator
+ * @key: as in &struct dblp_op
+ * @rank: this rank: elements that it has lost in the last operation with @key.
+ *	Another rank: elements that this rank has sent to it and that it has lost
+ * @span: filled with the first ranges of elements, by rising number for each
+ *	lane
+ * @room: entries of @span, may be 0
+ *
+ * A rank has the values of the operation before for these elements. The others
+ * are those of the last operation.
+ *
+ * Return: number of ranges, which may exceed @room; -ENOENT if the key had no
+ * operation with %DBLP_OP_REPAIR, or @rank does not exist; -EBUSY if its last
+ * operation has not ended; the communicator's error if it has failed.
+ */
+int dblp_comm_stale(struct dblp_comm *comm, uint64_t key, uint32_t rank,
+		    struct dblp_span *span, size_t room);
+
+/**
  * dblp_wait() - wait for the end of an operation
  * @req: freed, unless -EAGAIN is returned
  * @timeout_ms: timeout, ms; negative: none
@@ -719,7 +747,7 @@ int dblp_residual_set(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 		      const void *v, uint64_t count);
 
 /**
- * dblp_key_forget() - free the residual and the saved budget of a key
+ * dblp_key_forget() - free all that is kept for a key
  * @comm: the communicator
  * @key: as in &struct dblp_op
  *

@@ -286,6 +286,12 @@ static inline bool dblp_keeps(const struct dblp_task *t)
 	return t->step->reliable && t->req->op.flags & DBLP_OP_KEEP;
 }
 
+/** dblp_repairs() - are lost elements of this step repaired in the next operation? */
+static inline bool dblp_repairs(const struct dblp_task *t)
+{
+	return t->step->reliable && t->req->op.flags & DBLP_OP_REPAIR;
+}
+
 /*
  * dblp_loss_of() - loss map @m of a message of @count elements, packed as
  *	@sparse says
@@ -320,6 +326,14 @@ static inline uint64_t dblp_task_part(const struct dblp_task *t)
 	uint64_t left = t->step->count - t->done;
 
 	return left < most ? left : most;
+}
+
+/** dblp_task_range() - elements of the next message of a step */
+static inline struct dblp_span dblp_task_range(const struct dblp_task *t)
+{
+	const uint64_t first = t->step->offset + t->done;
+
+	return (struct dblp_span) { first, first + dblp_task_part(t) };
 }
 
 /*

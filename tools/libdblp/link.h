@@ -105,9 +105,10 @@ enum dblp_part {
  * @n_runs: their number
  * @runs_sent: the runs of the next message with data were sent, or there are
  *	none
- * @packed: packed vector, see sparse.h, or NULL
- * @n_packed: bytes of @packed
+ * @packed: packed vector, see sparse.h, elements in the order of repair.h, or NULL
+ * @n_packed: bytes of @packed; 0: the message has the elements of the vector
  * @sparse: blocks in @packed
+ * @n_repaired: elements in its critical part
  * @is_ready: @info, @head and the data were prepared
  * @info: its attributes
  * @sent: bytes of it that were sent
@@ -123,6 +124,7 @@ struct dblp_out_msg {
 	uint8_t			*packed;
 	size_t			n_packed;
 	struct dblp_sparse	sparse;
+	uint64_t		n_repaired;
 	bool			is_ready;
 	struct dblp_sndinfo	info;
 	size_t			sent;
@@ -297,6 +299,13 @@ int dblp_pack(struct dblp_link *l, const struct dblp_task *t);
 int dblp_packed_expect(struct dblp_link *l, const struct dblp_task *t);
 /** dblp_packed_rest() - stream: its first bytes have arrived; 0 or -EPROTO */
 int dblp_packed_rest(struct dblp_link *l, const struct dblp_task *t);
+/** dblp_repair_pack() - the next message has lost elements first; 0 or -ENOMEM */
+int dblp_repair_pack(struct dblp_link *l, const struct dblp_task *t);
+/*
+ * dblp_kept_take() - copy received elements, where lost ones keep their old
+ *	value; 0 or -ENOMEM
+ */
+int dblp_kept_take(struct dblp_link *l, const struct dblp_task *t);
 /*
  * dblp_packed_take() - add or copy a received packed vector, and fill @s; 0 or
  *	-EPROTO

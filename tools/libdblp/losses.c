@@ -30,6 +30,11 @@ static bool has_carry(const struct dblp_req *req)
 	return req->op.flags & DBLP_OP_CARRY && is_reduced(req);
 }
 
+static bool has_repair(const struct dblp_req *req)
+{
+	return req->op.flags & DBLP_OP_REPAIR;
+}
+
 static bool has_counts(const struct dblp_req *req)
 {
 	return req->op.rule == DBLP_RESCALE && is_reduced(req);
@@ -56,8 +61,20 @@ static uint32_t contributions(const struct dblp_plan *plan)
 
 /* Keys */
 
-static void free_key(struct dblp_key *k)
+static size_t links(const struct dblp_comm *comm)
 {
+	return (size_t)comm->nranks * comm->n_links;
+}
+
+static void free_key(const struct dblp_comm *comm, struct dblp_key *k)
+{
+	size_t i;
+
+	for (i = 0; k->repair && i < 2 * links(comm); i++) {
+		dblp_stale_free(&k->repair[i / 2][i % 2].old);
+		dblp_stale_free(&k->repair[i / 2][i % 2].lost);
+	}
+	free(k->repair);
 	free(k->residual);
 	free(k->carry);
 	free(k);
@@ -69,22 +86,37 @@ void dblp_keys_free(struct dblp_comm *comm)
 
 	while ((k = comm->key)) {
 		comm->key = k->next;
-		free_key(k);
+		free_key(comm, k);
 	}
 }
 
-/* Allocate what the key needs: residual, credit, or both */
-static int fill_key(struct dblp_comm *comm, struct dblp_key *k, bool residual,
-		    bool carry)
-{
-	size_t i, n = (size_t)comm->nranks * comm->n_links;
+/* What a key keeps */
+#define RESIDUAL	(1 << 0)
+#define CARRY		(1 << 1)
+#define REPAIR		(1 << 2)
 
-	if (residual && !k->residual) {
+static unsigned int kept_by(const struct dblp_req *req)
+{
+	return (has_feedback(req) ? RESIDUAL : 0) | (has_carry(req) ? CARRY : 0) |
+	       (has_repair(req) ? REPAIR : 0);
+}
+
+/* Allocate what the key needs */
+static int fill_key(struct dblp_comm *comm, struct dblp_key *k, unsigned int kept)
+{
+	size_t i, n = links(comm);
+
+	if (kept & RESIDUAL && !k->residual) {
 		k->residual = calloc(k->count ?: 1, dblp_dtype_size(k->dtype));
 		if (!k->residual)
 			return -ENOMEM;
 	}
-	if (carry && !k->carry) {
+	if (kept & REPAIR && !k->repair) {
+		k->repair = calloc(n, sizeof(*k->repair));
+		if (!k->repair)
+			return -ENOMEM;
+	}
+	if (kept & CARRY && !k->carry) {
 		k->carry = calloc(n, sizeof(*k->carry));
 		if (!k->carry)
 			return -ENOMEM;
@@ -114,7 +146,7 @@ static int check_key(const struct dblp_key *k, uint32_t dtype, uint64_t count)
 
 /* The key is created only if there is memory */
 static int new_key(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
-		   uint64_t count, bool residual, bool carry)
+		   uint64_t count, unsigned int kept)
 {
 	struct dblp_key *k = calloc(1, sizeof(*k));
 
@@ -123,8 +155,8 @@ static int new_key(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 	k->key = key;
 	k->dtype = dtype;
 	k->count = count;
-	if (fill_key(comm, k, residual, carry)) {
-		free_key(k);
+	if (fill_key(comm, k, kept)) {
+		free_key(comm, k);
 		return -ENOMEM;
 	}
 	k->next = comm->key;
@@ -133,13 +165,13 @@ static int new_key(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 }
 
 static int get_key(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
-		   uint64_t count, bool residual, bool carry)
+		   uint64_t count, unsigned int kept)
 {
 	struct dblp_key *k = *find_key(comm, key);
 
 	if (!k)
-		return new_key(comm, key, dtype, count, residual, carry);
-	return check_key(k, dtype, count) ?: fill_key(comm, k, residual, carry);
+		return new_key(comm, key, dtype, count, kept);
+	return check_key(k, dtype, count) ?: fill_key(comm, k, kept);
 }
 
 /* Does the unit of the residual differ: contributions to a sum, or to a mean? */
@@ -156,7 +188,7 @@ static int use_key(struct dblp_req *req)
 	if (has_other_unit(*find_key(req->comm, req->op.key), average))
 		return -EINVAL;
 	err = get_key(req->comm, req->op.key, req->op.dtype, req->sched->plan.count,
-		      has_feedback(req), has_carry(req));
+		      kept_by(req));
 	if (err)
 		return err;
 	req->key = *find_key(req->comm, req->op.key);
@@ -192,7 +224,7 @@ int dblp_residual_set(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 	if (!dblp_dtype_size(dtype) || count > DBLP_COUNT_MAX)
 		return -EINVAL;
 	pthread_mutex_lock(&comm->lock);
-	err = get_key(comm, key, dtype, count, true, false);
+	err = get_key(comm, key, dtype, count, RESIDUAL);
 	if (!err) {
 		k = *find_key(comm, key);
 		memcpy(k->residual, v, count * dblp_dtype_size(dtype));
@@ -214,10 +246,42 @@ int dblp_key_forget(struct dblp_comm *comm, uint64_t key)
 		err = -EBUSY;
 	} else if (k) {
 		*at = k->next;
-		free_key(k);
+		free_key(comm, k);
 	}
 	pthread_mutex_unlock(&comm->lock);
 	return err;
+}
+
+/* Add the spans of a list to those of dblp_comm_stale() */
+static void put_spans(const struct dblp_stale *s, struct dblp_span *span, size_t room, size_t *n)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++, ++*n)
+		if (*n < room)
+			span[*n] = s->span[i];
+}
+
+int dblp_comm_stale(struct dblp_comm *comm, uint64_t key, uint32_t rank,
+		    struct dblp_span *span, size_t room)
+{
+	const bool own = rank == comm->rank;
+	const struct dblp_key *k;
+	size_t i, n = 0;
+	int err;
+
+	pthread_mutex_lock(&comm->lock);
+	k = *find_key(comm, key);
+	err = comm->error;
+	if (!err && (!k || !k->repair || rank >= comm->nranks))
+		err = -ENOENT;
+	if (!err && k->busy)
+		err = -EBUSY;
+	for (i = 0; !err && i < links(comm); i++)
+		if (own || i / comm->n_links == rank)
+			put_spans(&k->repair[i][own].lost, span, room, &n);
+	pthread_mutex_unlock(&comm->lock);
+	return err ?: (int)n;
 }
 
 /* Counts */
@@ -244,7 +308,7 @@ int dblp_losses_prepare(struct dblp_req *req)
 	if (has_counts(req))
 		err = more_room(&req->counts, RUNS_FIRST);
 	/* Last, because the key stays allocated */
-	if (!err && (has_feedback(req) || has_carry(req)))
+	if (!err && kept_by(req))
 		err = use_key(req);
 	return err;
 }
@@ -276,6 +340,21 @@ static double energy_of(const struct dblp_req *req, const void *v, bool contribu
 	return n * n * dblp_reduce_squares(req->op.dtype, v, plan->count);
 }
 
+/* What the last operation has lost is repaired in this one */
+static void begin_repair(struct dblp_req *req)
+{
+	size_t i;
+
+	for (i = 0; i < 2 * links(req->comm); i++) {
+		struct dblp_repair *r = &req->key->repair[i / 2][i % 2];
+		const struct dblp_stale old = r->old;
+
+		r->old = r->lost;
+		r->lost = old;
+		r->lost.n = 0;
+	}
+}
+
 void dblp_losses_begin(struct dblp_req *req)
 {
 	const struct dblp_plan *plan = &req->sched->plan;
@@ -287,6 +366,8 @@ void dblp_losses_begin(struct dblp_req *req)
 	if (has_feedback(req))
 		dblp_feedback_apply(req->op.dtype, req->buf, req->key->residual,
 				    count);
+	if (has_repair(req))
+		begin_repair(req);
 	if (has_counts(req))
 		dblp_counts_set(&req->counts, count, 1);
 	if (req->op.flags & DBLP_OP_ENERGY && contributes(req))
@@ -409,7 +490,8 @@ static struct dblp_carry *carry_of(const struct dblp_link *l,
 uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
 			    uint32_t bytes, uint32_t budget)
 {
-	const uint32_t own = dblp_keeps(t) ? budget / t->step->contributions :
+	const uint32_t shares = is_reduced(t->req) ? t->step->contributions : 1;
+	const uint32_t own = dblp_keeps(t) ? budget / shares :
 					     dblp_step_budget(t->step, budget);
 	struct dblp_carry *c = carry_of(l, t);
 
@@ -417,6 +499,14 @@ uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
 	l->out.budget = c ? dblp_carry_take(c, bytes, t->step->contributions, budget,
 					own * DBLP_CARRY_TIMES) : own;
 	return l->out.budget;
+}
+
+struct dblp_repair *dblp_losses_repair(const struct dblp_link *l,
+				       const struct dblp_task *t)
+{
+	return dblp_repairs(t) ?
+	       &t->req->key->repair[l->rank * l->comm->n_links + dblp_link_index(l)]
+				   [t->step->op == DBLP_STEP_COPY] : NULL;
 }
 
 void *dblp_losses_pruned(const struct dblp_task *t)
@@ -483,8 +573,8 @@ int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 	struct dblp_req *req = t->req;
 	struct dblp_record *r;
 
-	if (t->step->reliable || l->comm->transport->protocol ||
-	    !(has_feedback(req) || has_carry(req)))
+	if (l->comm->transport->protocol ||
+	    !(dblp_repairs(t) || (!t->step->reliable && kept_by(req))))
 		return 0;
 	r = new_record(l, t, tag, count);
 	if (!r)
@@ -498,6 +588,21 @@ int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 	if (has_feedback(req))
 		keep_sent(req, offset, count, r->is_sparse ? &r->sparse : NULL);
 	return 0;
+}
+
+/* Remember the lost elements of a message, to repair them */
+static int note_lost(struct dblp_repair *r, struct dblp_span range,
+		     const struct dblp_loss *loss)
+{
+	struct dblp_pieces p;
+	enum dblp_piece what;
+	int err = 0;
+
+	dblp_pieces_begin(&p, &r->old, range, loss);
+	while (!err && (what = dblp_pieces_next(&p)))
+		if (what == DBLP_PIECE_LOST)
+			err = dblp_stale_add(&r->lost, p.span);
+	return err;
 }
 
 struct dblp_task *dblp_losses_reported(struct dblp_link *l,
@@ -523,6 +628,10 @@ struct dblp_task *dblp_losses_reported(struct dblp_link *l,
 			dblp_feedback_report(t->req->op.dtype,
 					     (char *)t->req->key->residual +
 					     r->offset * loss.esize, &loss);
+	if (dblp_repairs(t) &&
+	    note_lost(dblp_losses_repair(l, t),
+		      (struct dblp_span) { r->offset, r->offset + r->count }, &loss))
+		dblp_suspect(l->comm, l->comm->rank, -ENOMEM, NULL);
 	if (carry_of(l, t))
 		dblp_carry_give(carry_of(l, t), r->bytes,
 				t->step->contributions, r->budget,

@@ -41,11 +41,21 @@ static bool may_keep(const struct dblp_op *op, uint32_t half)
 		op->algo == DBLP_TRANSPOSE || op->algo == DBLP_AVERAGE);
 }
 
+/*
+ * Only where owners send to all ranks: a rank that passes elements on may have
+ * kept old ones
+ */
+static bool may_repair(const struct dblp_op *op, uint32_t half)
+{
+	return op->flags & DBLP_OP_KEEP && half == DBLP_PLAN_SPREAD && !op->wait_ms &&
+	       (op->algo == DBLP_PS || op->algo == DBLP_TRANSPOSE);
+}
+
 static int check_op(const struct dblp_op *op, const struct what *what)
 {
 	const uint32_t flags = DBLP_OP_BUDGET | DBLP_OP_POLICY | DBLP_OP_PHASE |
 			       DBLP_OP_AVERAGE | DBLP_OP_CARRY | DBLP_OP_SPARSE |
-			       DBLP_OP_KEEP | DBLP_OP_ENERGY;
+			       DBLP_OP_KEEP | DBLP_OP_ENERGY | DBLP_OP_REPAIR;
 
 	if (op->flags & ~flags || !dblp_dtype_size(op->dtype) ||
 	    op->rule >= DBLP_RULES || op->budget > DBLP_PPM ||
@@ -53,6 +63,8 @@ static int check_op(const struct dblp_op *op, const struct what *what)
 	    op->plan_flags & ~(uint32_t)DBLP_PLAN_SERVER)
 		return -EINVAL;
 	if (op->flags & DBLP_OP_KEEP && !may_keep(op, what->half))
+		return -EINVAL;
+	if (op->flags & DBLP_OP_REPAIR && !may_repair(op, what->half))
 		return -EINVAL;
 	if (op->flags & DBLP_OP_ENERGY && (what->half || what->rooted))
 		return -EINVAL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Messages with packed vectors, see sparse.h. The front is critical, as the
- * head is.
+ * Messages with packed vectors, see sparse.h, or with lost elements first, see
+ * repair.h. The front is critical, as the head is; so are repaired elements.
  */
 
 #include "choose.h"
@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int dblp_link_stage(struct dblp_link *l, size_t n)
 {
@@ -162,4 +163,52 @@ int dblp_packed_take(struct dblp_link *l, struct dblp_task *t,
 		return -EPROTO;
 	unpack(l, t, s, &loss);
 	return 0;
+}
+
+/* Nothing to repair */
+static const struct dblp_stale none;
+
+int dblp_repair_pack(struct dblp_link *l, const struct dblp_task *t)
+{
+	const struct dblp_stale *old = &dblp_losses_repair(l, t)->old;
+	const struct dblp_span range = dblp_task_range(t);
+	const size_t esize = t->req->esize, len = dblp_task_part(t) * esize;
+	const struct dblp_loss loss = { .esize = t->req->esize };
+	struct dblp_pieces p;
+	uint8_t *packed;
+
+	l->out.n_repaired = dblp_stale_count(old, range);
+	if (!l->out.n_repaired)
+		return 0;
+	packed = realloc(l->out.packed, len);
+	if (!packed)
+		return -ENOMEM;
+	l->out.packed = packed;
+	l->out.n_packed = len;
+	dblp_pieces_begin(&p, old, range, &loss);
+	while (dblp_pieces_next(&p))
+		memcpy(packed + p.packed * esize, t->req->buf + p.span.first * esize,
+		       (p.span.end - p.span.first) * esize);
+	return 0;
+}
+
+int dblp_kept_take(struct dblp_link *l, const struct dblp_task *t)
+{
+	const struct dblp_loss loss = dblp_loss_of(&l->in.inbox.map, t->req->esize,
+						   dblp_task_part(t), NULL);
+	struct dblp_repair *r = dblp_losses_repair(l, t);
+	const size_t esize = t->req->esize;
+	struct dblp_pieces p;
+	enum dblp_piece what;
+	int err = 0;
+
+	dblp_pieces_begin(&p, r ? &r->old : &none, dblp_task_range(t), &loss);
+	while (!err && (what = dblp_pieces_next(&p)))
+		if (what != DBLP_PIECE_LOST)
+			memcpy(t->req->buf + p.span.first * esize,
+			       l->in.stage + p.packed * esize,
+			       (p.span.end - p.span.first) * esize);
+		else if (r)
+			err = dblp_stale_add(&r->lost, p.span);
+	return err;
 }

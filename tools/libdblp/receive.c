@@ -148,23 +148,6 @@ static void record_budget(struct dblp_task *t, const struct dblp_msg *m)
 		r->budget_most = budget;
 }
 
-/* Copy received sums; elements that were lost keep their old value */
-static void copy_rest(const struct dblp_link *l, const struct dblp_task *t)
-{
-	const struct dblp_loss loss = dblp_loss_of(&l->in.inbox.map, t->req->esize,
-						   dblp_task_part(t), NULL);
-	struct dblp_loss_at at = { 0 };
-	uint64_t from = 0, esize = t->req->esize;
-
-	while (dblp_loss_lost(&loss, &at)) {
-		memcpy(dblp_task_data(t) + from * esize, l->in.stage + from * esize,
-		       (at.lost.first - from) * esize);
-		from = at.lost.end;
-	}
-	memcpy(dblp_task_data(t) + from * esize, l->in.stage + from * esize,
-	       (loss.count - from) * esize);
-}
-
 /* A message with data is complete */
 static int data_received(struct dblp_link *l, struct dblp_task *t)
 {
@@ -181,7 +164,7 @@ static int data_received(struct dblp_link *l, struct dblp_task *t)
 	else if (sparse)
 		err = dblp_packed_take(l, t, &s);
 	else if (dblp_keeps(t))
-		copy_rest(l, t);
+		err = dblp_kept_take(l, t);
 	if (!t->late && !err)
 		err = add_counts(l, t, sparse ? &s : NULL);
 	if (!t->late)

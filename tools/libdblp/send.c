@@ -32,12 +32,14 @@ static int make_counts(struct dblp_link *l, const struct dblp_task *t)
 /* Prepare the next message, of kind @part */
 static int prepare(struct dblp_link *l, const struct dblp_task *t)
 {
-	int err;
+	int err = 0;
 
 	l->out.info = (struct dblp_sndinfo) {
 		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
 		.policy = DBLP_POLICY_FULL,
 	};
+	l->out.n_packed = 0;
+	l->out.n_repaired = 0;
 	if (l->out.part == DBLP_PART_DATA && dblp_losses_need_counts(t) &&
 	    !l->out.runs_sent)
 		l->out.part = DBLP_PART_COUNTS;
@@ -46,7 +48,11 @@ static int prepare(struct dblp_link *l, const struct dblp_task *t)
 	if (l->out.part == DBLP_PART_COUNTS)
 		return make_counts(l, t);
 	dblp_task_head(t, l->comm->rank, 0, l->out.head);
-	if (dblp_is_sparse(t) && (err = dblp_pack(l, t)))
+	if (dblp_is_sparse(t))
+		err = dblp_pack(l, t);
+	else if (dblp_repairs(t))
+		err = dblp_repair_pack(l, t);
+	if (err)
 		return err;
 	return dblp_budget_set(l, t, &l->out.info);
 }
@@ -56,7 +62,7 @@ static size_t message_of(struct dblp_link *l, struct dblp_task *t,
 			 struct iovec iov[2])
 {
 	iov[0] = (struct iovec) { l->out.head, sizeof(l->out.head) };
-	if (dblp_is_sparse(t))
+	if (l->out.n_packed)
 		iov[1] = (struct iovec) { l->out.packed, l->out.n_packed };
 	else
 		iov[1] = (struct iovec) { dblp_task_data(t),

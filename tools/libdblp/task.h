@@ -18,6 +18,7 @@
 #include "comm.h"
 #include "head.h"
 #include "lanes.h"
+#include "repair.h"
 #include "rule.h"
 #include "sparse.h"
 #include "util.h"
@@ -153,6 +154,16 @@ struct dblp_req {
 TAILQ_HEAD(dblp_reqs, dblp_req);
 
 /**
+ * struct dblp_repair - elements that a message has lost, and its receiver keeps
+ * @old: in the last operation: repaired in this one
+ * @lost: in this operation
+ */
+struct dblp_repair {
+	struct dblp_stale	old;
+	struct dblp_stale	lost;
+};
+
+/**
  * struct dblp_key - state kept from one operation to the next one
  * @next: next key of the communicator
  * @key: number of the vector
@@ -163,6 +174,8 @@ TAILQ_HEAD(dblp_reqs, dblp_req);
  * @average: its operations have %DBLP_OP_AVERAGE
  * @residual: %DBLP_FEEDBACK: lost and pruned contributions, or NULL
  * @carry: %DBLP_OP_CARRY: saved budgets, by rank and link, or NULL
+ * @repair: %DBLP_OP_REPAIR: lost elements, by rank and link, of sent and then of
+ *	received messages, or NULL
  */
 struct dblp_key {
 	struct dblp_key		*next;
@@ -174,6 +187,7 @@ struct dblp_key {
 	bool			average;
 	void			*residual;
 	struct dblp_carry	*carry;
+	struct dblp_repair	(*repair)[2];
 };
 
 /**
@@ -276,6 +290,9 @@ int dblp_losses_finish(struct dblp_task *t);
  */
 uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
 			    uint32_t bytes, uint32_t budget);
+/** dblp_losses_repair() - lost elements of the messages of a step, or none */
+struct dblp_repair *dblp_losses_repair(const struct dblp_link *l,
+				       const struct dblp_task *t);
 /** dblp_losses_pruned() - residual for pruned elements of the next message, or NULL */
 void *dblp_losses_pruned(const struct dblp_task *t);
 /*
