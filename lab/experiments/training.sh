@@ -41,7 +41,8 @@ train()
 		{budget: column(3), parameters: ($lines[] | select(.[0] == "setup") | .[3] | tonumber),
 		 held: ($lines[] | select(.[0] == "end") | .[1] | tonumber),
 		 phase: [$rounds[] | .[2]], us: column(6), asked: column(7), missing: column(8),
-		 loss: column(10), drift: column(11), event: [$rounds[] | .[12]]}' < /run/log
+		 loss: column(10), drift: column(11),
+		 param_asked: column(12), param_missing: column(13), event: [$rounds[] | .[14]]}' < /run/log
 }
 
 # trained KEY NAME LIST [OPTION...]: record a training

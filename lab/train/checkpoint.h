@@ -11,7 +11,7 @@
 #include "config.h"
 #include "detector.h"
 
-#define CHECKPOINT_MAGIC	"dblp-train ckpt 2"
+#define CHECKPOINT_MAGIC	"dblp-train ckpt 3"
 
 /* CHECKPOINT_REASON - room for what checkpoint_read() writes */
 #define CHECKPOINT_REASON	256

@@ -40,6 +40,8 @@ static const struct {
 	FIELD("--phases of high ppm", high, U32, false),
 	FIELD("--budget of ppm", budget, U32, false),
 	FIELD("--budget auto", tune, U32, true),
+	FIELD("--param-budget", owners, U32, false),
+	FIELD("--param-budget of ppm", param_budget, U32, false),
 	FIELD("--policy number", policy, U32, false),
 	FIELD("--budget, --policy or --carry flags", flags, U32, false),
 	FIELD("--wait of ms", wait_ms, U32, false),

@@ -40,6 +40,8 @@
  * @high: ppm: budget in tolerant phases
  * @job: budgets are those of the rank's job
  * @tune: budgets are found; @budget and those of phases and jobs are caps
+ * @owners: owners do the step of their parameters, and send parameters
+ * @param_budget: ppm: loss budget of these
  *
  * It has no padding, so digests of its bytes are equal for equal options.
  */
@@ -69,6 +71,8 @@ struct config {
 	uint32_t	high;
 	uint32_t	job;
 	uint32_t	tune;
+	uint32_t	owners;
+	uint32_t	param_budget;
 };
 
 /** config_server() - does rank 0 contribute nothing? */

@@ -5,21 +5,28 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "alloc.h"
 #include "run.h"
 
 /* One key is enough: each round reduces the same vector */
 #define KEY	1
+
+/* Parameters of owners. The next keys are those of the means of the optimiser */
+#define PARAM	2
 
 /* Default phases of a network namespace, by number */
 static const char *const phase_names[] = { "reliable", "critical", "tolerant" };
 #define CRITICAL	1
 #define TOLERANT	2
 
-static void reduce(struct run *r, void *v, uint64_t count,
-		   const struct dblp_op *op, struct dblp_result *result)
+typedef int operation(struct dblp_comm *comm, void *v, uint64_t count,
+		      const struct dblp_op *op, struct dblp_req **req);
+
+static void carry_out(struct run *r, operation *begin, void *v, uint64_t count,
+		      const struct dblp_op *op, struct dblp_result *result)
 {
 	struct dblp_req *req;
-	int error = dblp_allreduce(r->comm, v, count, op, &req);
+	int error = begin(r->comm, v, count, op, &req);
 
 	if (!error)
 		error = dblp_wait(req, -1, result, sizeof(*result));
@@ -133,22 +140,127 @@ static void check_norm(struct run *r, double norm, unsigned int round)
 			 round);
 }
 
+void exchange_norm(struct run *r, double norm, unsigned int round)
+{
+	int error = detector_round(&r->state->detector, norm, r->job);
+
+	if (error)
+		run_fail(r, "cannot report the norm of round %u to job %u: %s",
+			 round, r->job, strerror(-error));
+}
+
 /* All ranks get the same average and do the same step, so their replicas stay equal */
 static void exchange_gradients(struct run *r, const struct dblp_op *op,
 			       struct log_round *round, struct record *mine)
 {
 	struct dblp_result result;
-	int error;
 
-	reduce(r, r->grad, r->size, op, &result);
+	carry_out(r, dblp_allreduce, r->grad, r->size, op, &result);
 	note(&result, mine);
 	mine->norm = gradient_norm(r->grad, r->size);
 	check_norm(r, mine->norm, round->round);
 	adam_step(&r->adam, r->grad);
-	error = detector_round(&r->state->detector, mine->norm, r->job);
-	if (error)
-		run_fail(r, "cannot report the norm of round %u to job %u: %s",
-			 round->round, r->job, strerror(-error));
+	exchange_norm(r, mine->norm, round->round);
+}
+
+/* The part of the vector that this rank owns, which may be empty */
+static struct dblp_span owned(struct run *r, const struct dblp_op *op)
+{
+	struct dblp_span part = { 0 };
+	int n = dblp_comm_owned(r->comm, r->size, op, &part, 1);
+
+	if (n < 0)
+		run_broken(r, n);
+	return part;
+}
+
+static void step_of_part(struct run *r, struct dblp_span part)
+{
+	struct adam adam = r->adam;
+
+	adam.size = part.end - part.first;
+	adam.param += part.first;
+	adam.mean += part.first;
+	adam.square += part.first;
+	memcpy(r->before + part.first, adam.param, adam.size * sizeof(float));
+	adam_step(&adam, r->grad + part.first);
+	r->adam.step = adam.step;
+}
+
+/* Parameters on their way back from owners, after the operation @op */
+static struct dblp_op way_back(const struct dblp_op *op, uint32_t budget)
+{
+	struct dblp_op back = *op;
+
+	back.flags &= DBLP_OP_POLICY | DBLP_OP_PHASE;
+	back.flags |= DBLP_OP_BUDGET | DBLP_OP_KEEP | DBLP_OP_REPAIR;
+	back.budget = budget;
+	back.wait_ms = 0;
+	back.key = PARAM;
+	return back;
+}
+
+/* Squared distance of the parameters of this part that @rank has: it lacks the last step of some */
+static double apart(struct run *r, uint32_t rank)
+{
+	const int n = dblp_comm_stale(r->comm, PARAM, rank, NULL, 0);
+	struct dblp_span *span;
+	double sum = 0;
+	size_t k;
+	int i;
+
+	if (n < 0)
+		run_broken(r, n);
+	span = zeroed(n, sizeof(*span));
+	dblp_comm_stale(r->comm, PARAM, rank, span, n);
+	for (i = 0; i < n; i++)
+		for (k = span[i].first; k < span[i].end; k++) {
+			const double d = (double)r->adam.param[k] - r->before[k];
+
+			sum += d * d;
+		}
+	free(span);
+	return sum;
+}
+
+/*
+ * Owners do the step and send parameters. A rank may lack some, until the next round at
+ * the latest
+ */
+static void exchange_owned(struct run *r, const struct dblp_op *op,
+			   struct log_round *round, struct record *mine)
+{
+	const struct dblp_op back = way_back(op, r->opt.config.param_budget);
+	const struct dblp_span part = owned(r, op);
+	const size_t n = part.end - part.first;
+	struct dblp_result result;
+	uint32_t i;
+
+	carry_out(r, dblp_reduce_scatter, r->grad, r->size, op, &result);
+	note(&result, mine);
+	mine->norm = gradient_norm(r->grad + part.first, n);
+	check_norm(r, mine->norm, round->round);
+	step_of_part(r, part);
+	carry_out(r, dblp_allgather, r->adam.param, r->size, &back, &result);
+	mine->param_asked = result.asked;
+	mine->param_missing = result.missing;
+	mine->square = pow(gradient_norm(r->adam.param + part.first, n), 2);
+	for (i = 0; i < r->nranks; i++)
+		if (i != r->rank)
+			mine->apart += apart(r, i);
+}
+
+void exchange_replicas(struct run *r)
+{
+	const struct log_round none = { 0 };
+	const struct dblp_op op = op_of(r, &none, true);
+	struct dblp_op back = way_back(&op, 0);
+	struct dblp_result result;
+	int i;
+
+	for (i = 0; i < 3; i++, back.key++)
+		carry_out(r, dblp_allgather, r->state->state + i * r->size, r->size,
+			  &back, &result);
 }
 
 /* Each rank does a step along its own gradient, then averages parameters in its group */
@@ -162,7 +274,7 @@ static void exchange_parameters(struct run *r, const struct dblp_op *op,
 	check_norm(r, mine->norm, round->round);
 	adam_step(&r->adam, r->grad);
 	memcpy(r->grad, r->adam.param, r->size * sizeof(float));
-	reduce(r, r->adam.param, r->size, op, &result);
+	carry_out(r, dblp_allreduce, r->adam.param, r->size, op, &result);
 	note(&result, mine);
 	for (i = 0; i < r->size; i++)
 		r->grad[i] -= r->adam.param[i];
@@ -185,6 +297,8 @@ void exchange(struct run *r, struct log_round *round, struct record *mine,
 	}
 	if (c->plan == DBLP_AVERAGE)
 		exchange_parameters(r, &op, round, mine);
+	else if (c->owners)
+		exchange_owned(r, &op, round, mine);
 	else
 		exchange_gradients(r, &op, round, mine);
 }
@@ -199,7 +313,7 @@ void exchange_averages(struct run *r)
 	};
 	struct dblp_result result;
 
-	reduce(r, r->state->state, 3 * r->size, &op, &result);
+	carry_out(r, dblp_allreduce, r->state->state, 3 * r->size, &op, &result);
 }
 
 /* Integer sums are exact. All other ranks contribute 0, so the sum is that of rank 0 */
@@ -216,7 +330,7 @@ void exchange_state(struct run *r)
 
 	if (r->rank)
 		memset(r->state, 0, bytes);
-	reduce(r, r->state, bytes / 4, &op, &result);
+	carry_out(r, dblp_allreduce, r->state, bytes / 4, &op, &result);
 }
 
 const struct record *record_of(const struct run *r, uint32_t rank)

@@ -6,7 +6,7 @@
 
 #include "log.h"
 
-#define LOG_FIRST	"dblp-train log 2\n"
+#define LOG_FIRST	"dblp-train log 3\n"
 
 void log_begin(FILE *f, const struct log *log)
 {
@@ -14,16 +14,17 @@ void log_begin(FILE *f, const struct log *log)
 	fprintf(f, "setup %s %u %u %u %.6f\n", log->transport, log->workers,
 		log->params, log->samples, log->held_start);
 	fprintf(f, "# round: phase, budget asked for, smallest, largest (ppm), duration (us),\n"
-		   "# bytes asked for, missing, gradient norm, loss, drift, event\n");
+		   "# bytes asked for, missing, gradient norm, loss, drift, bytes of parameters asked for,\n"
+		   "# missing, event\n");
 	fflush(f);
 }
 
 void log_round(FILE *f, const struct log_round *r)
 {
 	fprintf(f, "round %u %s %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64
-		" %.6f %.6f %.9f %s\n", r->round, r->phase, r->budget_set, r->budget_min,
+		" %.6f %.6f %.9f %" PRIu64 " %" PRIu64 " %s\n", r->round, r->phase, r->budget_set, r->budget_min,
 		r->budget_max, r->us, r->asked, r->missing, r->norm, r->loss,
-		r->drift, r->event);
+		r->drift, r->param_asked, r->param_missing, r->event);
 	fflush(f);
 }
 
@@ -46,10 +47,10 @@ static int parse_round(struct log *log, const char *line)
 	}
 	r = &log->round[log->n++];
 	return sscanf(line, "round %u %31s %u %u %u %" SCNu64 " %" SCNu64 " %"
-		      SCNu64 " %lf %lf %lf %31s", &r->round, r->phase, &r->budget_set,
+		      SCNu64 " %lf %lf %lf %" SCNu64 " %" SCNu64 " %31s", &r->round, r->phase, &r->budget_set,
 		      &r->budget_min, &r->budget_max, &r->us, &r->asked,
 		      &r->missing, &r->norm, &r->loss, &r->drift,
-		      r->event) == 12;
+		      &r->param_asked, &r->param_missing, r->event) == 14;
 }
 
 /* Returns 0 for an invalid line, 2 for the last line, else 1 */

@@ -21,8 +21,11 @@
  * @missing: bytes of @asked that did not arrive
  * @norm: norm of the average gradient
  * @loss: mean training loss of all batches
- * @drift: distance of the parameters from the average of their group, as a share of
- *	its norm; 0 if gradients are averaged
+ * @drift: distance of the parameters from the average of their group, or from those of
+ *	their owners, as a share of their norm; root mean square of the ranks that
+ *	compute gradients. 0 if all ranks do the same step
+ * @param_asked: bytes of parameters due at all ranks that their budget covers
+ * @param_missing: bytes of @param_asked that did not arrive
  * @event: name of the hook that was started, or "-"
  */
 struct log_round {
@@ -37,6 +40,8 @@ struct log_round {
 	double		norm;
 	double		loss;
 	double		drift;
+	uint64_t	param_asked;
+	uint64_t	param_missing;
 	char		event[LOG_WORD];
 };
 

@@ -70,6 +70,7 @@ static const struct {
 	VALUE("plan", RUN | PROFILE, 'a'),
 	VALUE("rule", RUN | PROFILE, 'u'),
 	VALUE("budget", RUN | PROFILE, 'b'),
+	VALUE("param-budget", RUN, 'm'),
 	VALUE("policy", RUN, 'o'),
 	FLAG("carry", RUN, 'y'),
 	VALUE("phases", RUN | PROFILE, 'p'),
@@ -157,6 +158,10 @@ static void parse_config(struct config *c, int opt, char *text)
 	case 'b':
 		parse_budget(c, text);
 		break;
+	case 'm':
+		c->owners = true;
+		c->param_budget = arg_share("param-budget", text);
+		break;
 	case 'o':
 		c->policy = arg_name("policy", text, dblp_policy_names);
 		c->flags |= DBLP_OP_POLICY;
@@ -241,8 +246,8 @@ static void check_transport(const struct options *o)
 		return;
 	if (strcmp(name, "tcp") && (strncmp(name, "tcp:", 4) || !name[4]))
 		errx(2, "--transport is dblp, tcp or tcp:CC, not '%s'", name);
-	if (c->flags || c->phases || o->attr.job)
-		errx(2, "--budget, --policy, --carry, --phases and --job need --transport dblp");
+	if (c->flags || c->phases || c->param_budget || o->attr.job)
+		errx(2, "--budget, --param-budget, --policy, --carry, --phases and --job need --transport dblp");
 }
 
 /* Refuse contradictory options of losses */
@@ -267,6 +272,10 @@ static void check_plan(const struct options *o)
 		errx(2, "--fanin needs --plan tree");
 	if (c->levels && !digits)
 		errx(2, "--levels needs --plan bcube or average");
+	if (c->owners && c->plan != DBLP_PS && c->plan != DBLP_TRANSPOSE)
+		errx(2, "--param-budget needs --plan ps or transpose, where owners send to all ranks");
+	if (c->owners && c->tune)
+		errx(2, "--param-budget and --budget auto exclude each other: only owners know the mean gradient");
 	if (c->plan != DBLP_AVERAGE)
 		return;
 	if (o->rule_given && c->rule != DBLP_RESCALE)

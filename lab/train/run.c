@@ -2,6 +2,7 @@
 #include <err.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ static void set_up(struct run *r)
 	if (!r->state)
 		err(1, NULL);
 	r->grad = zeroed(r->size, sizeof(float));
+	r->before = c->owners ? zeroed(r->size, sizeof(float)) : NULL;
 	r->pos = zeroed(c->batch, sizeof(*r->pos));
 	r->adam = (struct adam){
 		.size = r->size,
@@ -116,7 +118,9 @@ static void show_round(const struct run *r, const struct log_round *l)
 	printf("%-16s round %3u/%u  loss %.3f  %8.1f ms  %-8s %5.1f %% missing",
 	       o->name, l->round, o->config.rounds, l->loss, l->us / 1000.0,
 	       l->phase, l->asked ? 100.0 * l->missing / l->asked : 0.0);
-	if (o->config.plan == DBLP_AVERAGE)
+	if (o->config.owners)
+		printf(", of parameters %.1f %%", l->param_asked ? 100.0 * l->param_missing / l->param_asked : 0.0);
+	if (o->config.plan == DBLP_AVERAGE || o->config.owners)
 		printf("  drift %.2g", l->drift);
 	printf("%s%s\n", eventful ? "  " : "", eventful ? l->event : "");
 }
@@ -129,6 +133,8 @@ static void add_record(const struct run *r, struct log_round *l, uint32_t rank)
 
 	l->asked += p->asked;
 	l->missing += p->missing;
+	l->param_asked += p->param_asked;
+	l->param_missing += p->param_missing;
 	if (p->asked && p->budget_least < l->budget_min)
 		l->budget_min = p->budget_least;
 	if (p->budget_most > l->budget_max)
@@ -138,6 +144,24 @@ static void add_record(const struct run *r, struct log_round *l, uint32_t rank)
 	l->loss += p->loss / n;
 	l->norm += p->norm / n;
 	l->drift += p->drift / n;
+}
+
+/* Each owner knows norms of its part, and what others lack of it */
+static void add_owners(struct run *r, struct log_round *l)
+{
+	double norm = 0, apart = 0, square = 0;
+	uint32_t i;
+
+	for (i = 0; i < r->nranks; i++) {
+		const struct record *p = record_of(r, i);
+
+		norm += p->norm * p->norm;
+		apart += p->apart;
+		square += p->square;
+	}
+	l->norm = sqrt(norm);
+	l->drift = sqrt(apart / contributors(r) / square);
+	exchange_norm(r, l->norm, l->round);
 }
 
 /*
@@ -160,6 +184,8 @@ static void end_records(struct run *r)
 	l->budget_min = UINT32_MAX;
 	for (i = 0; i < r->nranks; i++)
 		add_record(r, l, i);
+	if (r->opt.config.owners)
+		add_owners(r, l);
 	if (l->budget_min > l->budget_max)
 		l->budget_min = l->budget_max;
 	if (r->opt.log_file)
@@ -188,13 +214,15 @@ static bool checkpoint_due(const struct run *r, unsigned int round)
 	return c->every && (!(round % c->every) || round == c->rounds);
 }
 
-/* Average the replicas if ranks differ by plan, then verify that all are equal */
+/* Make replicas equal if ranks differ by plan or by lost parameters, then verify that all are equal */
 static void meet(struct run *r)
 {
 	if (r->met == r->state->round)
 		return;
 	if (r->opt.config.plan == DBLP_AVERAGE)
 		exchange_averages(r);
+	if (r->opt.config.owners)
+		exchange_replicas(r);
 	r->digest = exchange_digests(r);
 	r->met = r->state->round;
 }
@@ -267,6 +295,7 @@ static void tear_down(struct run *r)
 		close(r->job_fd);
 	free(r->state);
 	free(r->grad);
+	free(r->before);
 	free(r->pos);
 	text_free(&r->text);
 }

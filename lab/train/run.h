@@ -17,8 +17,12 @@
  * @missing: see &struct dblp_result
  * @digest: digest of its replica, if replicas are compared
  * @loss: training loss of its batch
- * @norm: gradient norm
- * @drift: see &struct log_round
+ * @norm: gradient norm; with owners: that of its part
+ * @drift: see &struct log_round, of %DBLP_AVERAGE
+ * @param_asked: see &struct log_round, at this rank
+ * @param_missing: see &struct log_round, at this rank
+ * @apart: squared distance of other ranks' parameters from its own ones of its part
+ * @square: squared norm of the parameters of its part
  * @budget_least: see &struct dblp_result
  * @budget_most: see &struct dblp_result
  * @cap: ppm: budget of its job
@@ -34,6 +38,10 @@ struct record {
 	double		loss;
 	double		norm;
 	double		drift;
+	uint64_t	param_asked;
+	uint64_t	param_missing;
+	double		apart;
+	double		square;
 	uint32_t	budget_least;
 	uint32_t	budget_most;
 	uint32_t	cap;
@@ -61,6 +69,7 @@ struct record {
  * @adam: the optimiser; its arrays are in @state
  * @grad: gradient of this rank, then the average; with %DBLP_AVERAGE: parameters
  *	before the exchange
+ * @before: with owners: parameters of its part before the step
  * @records: records of all ranks, of the last round
  * @round: last round, until its @records have arrived; then its number is 0
  * @met: last round after which replicas were compared, 0: none
@@ -84,6 +93,7 @@ struct run {
 	struct checkpoint	*state;
 	struct adam		adam;
 	float			*grad;
+	float			*before;
 	size_t			*pos;
 	struct gather		records;
 	struct log_round	round;
@@ -112,6 +122,8 @@ void exchange(struct run *r, struct log_round *round, struct record *mine,
 
 /** exchange_averages() - average parameters and optimiser over all ranks */
 void exchange_averages(struct run *r);
+/** exchange_replicas() - copy parameters and optimiser of owners to all ranks, without losses */
+void exchange_replicas(struct run *r);
 /** exchange_state() - copy the replica of rank 0 to all ranks */
 void exchange_state(struct run *r);
 /** exchange_digests() - compare all replicas; ends the program if they differ */
@@ -120,6 +132,8 @@ uint64_t exchange_digests(struct run *r);
 const struct record *record_of(const struct run *r, uint32_t rank);
 /** exchange_phase() - set phase and budget of a round, and the cap of this rank */
 void exchange_phase(const struct run *r, struct log_round *round, struct record *mine);
+/** exchange_norm() - tell the detector the norm of the average gradient of a round */
+void exchange_norm(struct run *r, double norm, unsigned int round);
 /** exchange_learn() - learn from the records of all ranks which budget is good */
 void exchange_learn(struct run *r);
 

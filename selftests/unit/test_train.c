@@ -583,7 +583,7 @@ static void test_log(void)
 {
 	const struct log_round round = {
 		1, "fixed", 8000, 8000, 20000, 123456, 860616, 5600, 0.25, 4.5,
-		0.125, "burst",
+		0.125, 3000, 1408, "burst",
 	};
 	struct log log = {
 		.name = "two words", .transport = "dblp", .workers = 3,
@@ -610,7 +610,8 @@ static void test_log(void)
 	ok(r->round == 1 && !strcmp(r->phase, "fixed") && r->budget_set == 8000 &&
 	   r->budget_min == 8000 && r->budget_max == 20000 &&
 	   r->us == 123456 && r->asked == 860616 && r->missing == 5600 &&
-	   r->norm == 0.25 && r->loss == 4.5 && r->drift == 0.125 && !strcmp(r->event, "burst"),
+	   r->norm == 0.25 && r->loss == 4.5 && r->drift == 0.125 && r->param_asked == 3000 &&
+	   r->param_missing == 1408 && !strcmp(r->event, "burst"),
 	   "and so are its rounds");
 	log_free(&back);
 }
