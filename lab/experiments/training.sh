@@ -73,6 +73,22 @@ train_dblp()
 	no_network
 }
 
+# train_back SEED: the same network and bursts, with losses on the way back, too
+train_back()
+{
+	local pair options=(--plan ps --hidden 67 --seed "$1" --policy eager)
+	local first=$server ends=server,h0,h1,h2
+	local hooks=(--hook "burst:$burst_rounds:$self lose 90" --hook "calm:$calm_rounds:$self lose 0")
+
+	lossy_port 3 100mbit 1ms || fail "no network"
+	for pair in 0.8:40 10:40 10:20 20:40 0.8:80; do
+		# A training that has failed leaves its burst
+		lose_at_port 0
+		trained "$1" $pair $ends --budget ${pair%:*}% --param-budget ${pair#*:}% "${options[@]}"
+	done
+	no_network
+}
+
 # train_auto models: trainings without a network, by found.py
 # train_auto LOSS SEED: budgets that are found, and fixed ones, on the same network, with its bursts
 # or with a loss of 20 % in all rounds

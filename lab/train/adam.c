@@ -3,7 +3,6 @@
 
 #include "adam.h"
 
-#define ADAM_MEAN	0.9f
 #define ADAM_SQUARE	0.99f
 #define ADAM_EPSILON	1e-8f
 

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** ADAM_MEAN - share of the running mean of the gradient that remains after a step */
+#define ADAM_MEAN	0.9f
+
 /**
  * struct adam - the optimiser; the caller owns its memory
  * @size: number of parameters

@@ -182,7 +182,6 @@ static void step_of_part(struct run *r, struct dblp_span part)
 	adam.param += part.first;
 	adam.mean += part.first;
 	adam.square += part.first;
-	memcpy(r->before + part.first, adam.param, adam.size * sizeof(float));
 	adam_step(&adam, r->grad + part.first);
 	r->adam.step = adam.step;
 }
@@ -200,32 +199,85 @@ static struct dblp_op way_back(const struct dblp_op *op, uint32_t budget)
 	return back;
 }
 
-/* Squared distance of the parameters of this part that @rank has: it lacks the last step of some */
-static double apart(struct run *r, uint32_t rank)
+void exchange_begin(struct run *r)
 {
-	const int n = dblp_comm_stale(r->comm, PARAM, rank, NULL, 0);
+	uint32_t i;
+
+	if (!r->opt.config.owners)
+		return;
+	copy_init(&r->own, r->adam.param, r->size);
+	r->copy = zeroed(r->nranks, sizeof(*r->copy));
+	for (i = 0; i < r->nranks; i++) {
+		float *param = zeroed(r->size, sizeof(float));
+
+		memcpy(param, r->adam.param, r->size * sizeof(float));
+		copy_init(&r->copy[i], param, r->size);
+	}
+}
+
+void exchange_end(struct run *r)
+{
+	uint32_t i;
+
+	if (!r->opt.config.owners)
+		return;
+	copy_free(&r->own);
+	for (i = 0; i < r->nranks; i++) {
+		free(r->copy[i].param);
+		copy_free(&r->copy[i]);
+	}
+	free(r->copy);
+}
+
+/* Elements that @rank lacks, as far as this rank knows; to be freed */
+static struct dblp_span *lost_by(struct run *r, uint32_t rank, int *n)
+{
 	struct dblp_span *span;
-	double sum = 0;
-	size_t k;
-	int i;
 
-	if (n < 0)
-		run_broken(r, n);
-	span = zeroed(n, sizeof(*span));
-	dblp_comm_stale(r->comm, PARAM, rank, span, n);
-	for (i = 0; i < n; i++)
-		for (k = span[i].first; k < span[i].end; k++) {
-			const double d = (double)r->adam.param[k] - r->before[k];
+	*n = dblp_comm_stale(r->comm, PARAM, rank, NULL, 0);
+	if (*n < 0)
+		run_broken(r, *n);
+	span = zeroed(*n, sizeof(*span));
+	dblp_comm_stale(r->comm, PARAM, rank, span, *n);
+	return span;
+}
 
-			sum += d * d;
-		}
+/* Follow the parameters of this part that @rank has; returns their squared distance */
+static double follow(struct run *r, uint32_t rank, struct dblp_span part)
+{
+	struct copy *c = &r->copy[rank];
+	struct dblp_span *span;
+	double apart;
+	int n;
+
+	span = lost_by(r, rank, &n);
+	copy_begin(c);
+	memcpy(c->param + part.first, r->adam.param + part.first,
+	       (part.end - part.first) * sizeof(float));
+	copy_end(c, span, n);
+	apart = copy_apart(c, r->adam.param, span, n);
 	free(span);
-	return sum;
+	return apart;
+}
+
+static void receive_parameters(struct run *r, const struct dblp_op *back, struct record *mine)
+{
+	struct dblp_result result;
+	struct dblp_span *span;
+	int n;
+
+	copy_begin(&r->own);
+	carry_out(r, dblp_allgather, r->adam.param, r->size, back, &result);
+	span = lost_by(r, r->rank, &n);
+	copy_end(&r->own, span, n);
+	free(span);
+	mine->param_asked = result.asked;
+	mine->param_missing = result.missing;
 }
 
 /*
- * Owners do the step and send parameters. A rank may lack some, until the next round at
- * the latest
+ * Owners do the step and send parameters. A rank may lack the last step of some, until the
+ * next round at the latest
  */
 static void exchange_owned(struct run *r, const struct dblp_op *op,
 			   struct log_round *round, struct record *mine)
@@ -241,13 +293,11 @@ static void exchange_owned(struct run *r, const struct dblp_op *op,
 	mine->norm = gradient_norm(r->grad + part.first, n);
 	check_norm(r, mine->norm, round->round);
 	step_of_part(r, part);
-	carry_out(r, dblp_allgather, r->adam.param, r->size, &back, &result);
-	mine->param_asked = result.asked;
-	mine->param_missing = result.missing;
+	receive_parameters(r, &back, mine);
 	mine->square = pow(gradient_norm(r->adam.param + part.first, n), 2);
-	for (i = 0; i < r->nranks; i++)
+	for (i = 0; n && i < r->nranks; i++)
 		if (i != r->rank)
-			mine->apart += apart(r, i);
+			mine->apart += follow(r, i, part);
 }
 
 void exchange_replicas(struct run *r)
@@ -261,6 +311,8 @@ void exchange_replicas(struct run *r)
 	for (i = 0; i < 3; i++, back.key++)
 		carry_out(r, dblp_allgather, r->state->state + i * r->size, r->size,
 			  &back, &result);
+	for (i = 0; i < (int)r->nranks; i++)
+		memcpy(r->copy[i].param, r->adam.param, r->size * sizeof(float));
 }
 
 /* Each rank does a step along its own gradient, then averages parameters in its group */

@@ -30,6 +30,7 @@ static void open_rank(struct lossy *l, struct lossy_rank *r,
 		      const struct dblp_plan *plan)
 {
 	r->vector = zeroed(plan->count, sizeof(float));
+	copy_init(&r->copy, zeroed(plan->count, sizeof(float)), plan->count);
 	if (l->attr.rule == DBLP_FEEDBACK)
 		r->residual = zeroed(plan->count, sizeof(float));
 	more_room(&r->counts, 64);
@@ -69,6 +70,10 @@ void lossy_close(struct lossy *l)
 
 	for (i = 0; i < l->attr.plan.nranks; i++) {
 		free(l->rank[i].vector);
+		free(l->rank[i].copy.param);
+		copy_free(&l->rank[i].copy);
+		dblp_stale_free(&l->rank[i].old);
+		dblp_stale_free(&l->rank[i].lost);
 		free(l->rank[i].residual);
 		free(l->rank[i].counts.run);
 		free(l->rank[i].counts.spare);
@@ -341,4 +346,85 @@ void lossy_average(struct lossy *l, float *average)
 	}
 	end(l, average);
 	free(at);
+}
+
+static void spread_message(struct lossy *l, struct lossy_rank *to, struct dblp_span range,
+			   const float *param, uint32_t budget)
+{
+	const uint32_t bytes = (range.end - range.first) * sizeof(float);
+	const uint32_t repaired = dblp_stale_count(&to->old, range) * sizeof(float);
+	struct dblp_loss loss = {
+		.range = l->range,
+		.head = DBLP_HEAD_LEN,
+		.esize = sizeof(float),
+		.count = range.end - range.first,
+	};
+	enum dblp_piece what;
+	struct dblp_pieces p;
+
+	l->asked += bytes;
+	loss.n = lose(l, DBLP_HEAD_LEN + bytes, DBLP_HEAD_LEN + repaired,
+		      dblp_budget_bytes(budget, bytes - repaired));
+	dblp_pieces_begin(&p, &to->old, range, &loss);
+	while ((what = dblp_pieces_next(&p)))
+		if (what != DBLP_PIECE_LOST)
+			memcpy(to->copy.param + p.span.first, param + p.span.first,
+			       (p.span.end - p.span.first) * sizeof(float));
+		else if (dblp_stale_add(&to->lost, p.span))
+			err(1, NULL);
+}
+
+/* Owners have their part already; others receive it */
+static void spread_step(struct lossy *l, struct lossy_rank *r, const struct dblp_step *s,
+			const float *param, uint32_t budget)
+{
+	const uint64_t end = s->offset + s->count;
+	struct dblp_span range;
+
+	if (s->op == DBLP_STEP_SEND)
+		memcpy(r->copy.param + s->offset, param + s->offset, s->count * sizeof(float));
+	for (range.first = s->offset; s->op == DBLP_STEP_COPY && range.first < end; range.first = range.end) {
+		range.end = end - range.first < MOST ? end : range.first + MOST;
+		spread_message(l, r, range, param, budget);
+	}
+}
+
+void lossy_start(struct lossy *l, const float *param)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->attr.plan.nranks; i++) {
+		struct copy *c = &l->rank[i].copy;
+
+		memcpy(c->param, param, c->size * sizeof(float));
+		copy_reset(c);
+	}
+}
+
+void lossy_spread(struct lossy *l, const float *param, uint32_t budget)
+{
+	struct dblp_plan plan = l->attr.plan;
+	uint32_t i;
+
+	plan.flags &= ~DBLP_PLAN_REDUCE;
+	plan.flags |= DBLP_PLAN_SPREAD;
+	for (i = 0; i < plan.nranks; i++) {
+		struct lossy_rank *r = &l->rank[i];
+		const struct dblp_stale old = r->old;
+		struct dblp_step *step;
+		ssize_t n, k;
+
+		r->old = r->lost;
+		r->lost = old;
+		r->lost.n = 0;
+		plan.rank = i;
+		n = dblp_plan_steps(&plan, NULL, 0);
+		step = zeroed(n, sizeof(*step));
+		dblp_plan_steps(&plan, step, n);
+		copy_begin(&r->copy);
+		for (k = 0; k < n; k++)
+			spread_step(l, r, &step[k], param, budget);
+		copy_end(&r->copy, r->lost.span, r->lost.n);
+		free(step);
+	}
 }

@@ -10,8 +10,11 @@
 #include <stdint.h>
 
 #include <plan.h>
+#include <repair.h>
 #include <rule.h>
 #include <tune.h>
+
+#include "copy.h"
 
 /** LOSSY_SEGMENT - bytes of a message in a full packet at an MTU of 1500 */
 #define LOSSY_SEGMENT	1408
@@ -40,6 +43,9 @@ struct lossy_attr {
 /**
  * struct lossy_rank - a rank
  * @vector: its contribution, then the sum that it receives
+ * @copy: its parameters
+ * @old: parameters that it lost in the last lossy_spread() but one
+ * @lost: the same of the last one
  * @residual: with %DBLP_FEEDBACK: elements lost so far, to be sent again
  * @counts: with %DBLP_RESCALE: contributions in each element of @vector
  * @step: its steps of the reduce half
@@ -47,6 +53,9 @@ struct lossy_attr {
  */
 struct lossy_rank {
 	float			*vector;
+	struct copy		copy;
+	struct dblp_stale	old;
+	struct dblp_stale	lost;
 	float			*residual;
 	struct dblp_counts	counts;
 	struct dblp_step	*step;
@@ -98,6 +107,18 @@ int lossy_open(struct lossy *l, const struct lossy_attr *attr);
  * message and is never lost.
  */
 void lossy_average(struct lossy *l, float *average);
+
+/** lossy_start() - give all ranks the parameters @param */
+void lossy_start(struct lossy *l, const float *param);
+
+/**
+ * lossy_spread() - send parameters from their owners to all ranks, with losses
+ * @l: the ranks; where a parameter is lost, see copy.h
+ * @param: the parameters
+ * @budget: ppm: share of each message that may be lost. What was lost last time is not
+ *	lost again, as with %DBLP_OP_REPAIR
+ */
+void lossy_spread(struct lossy *l, const float *param, uint32_t budget);
 
 void lossy_close(struct lossy *l);
 

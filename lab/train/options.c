@@ -70,7 +70,7 @@ static const struct {
 	VALUE("plan", RUN | PROFILE, 'a'),
 	VALUE("rule", RUN | PROFILE, 'u'),
 	VALUE("budget", RUN | PROFILE, 'b'),
-	VALUE("param-budget", RUN, 'm'),
+	VALUE("param-budget", RUN | PROFILE, 'm'),
 	VALUE("policy", RUN, 'o'),
 	FLAG("carry", RUN, 'y'),
 	VALUE("phases", RUN | PROFILE, 'p'),

@@ -133,6 +133,8 @@ static double try_one(const struct options *o, const struct text *text,
 		.large = o->large,
 	};
 	t->config.budget = p->budget;
+	if (!p->budget && !p->high)
+		t->config.owners = false;
 	t->config.phases = !!p->high;
 	t->config.tune = p->tune;
 	t->config.seed += seed;

@@ -54,7 +54,6 @@ static void set_up(struct run *r)
 	if (!r->state)
 		err(1, NULL);
 	r->grad = zeroed(r->size, sizeof(float));
-	r->before = c->owners ? zeroed(r->size, sizeof(float)) : NULL;
 	r->pos = zeroed(c->batch, sizeof(*r->pos));
 	r->adam = (struct adam){
 		.size = r->size,
@@ -295,7 +294,7 @@ static void tear_down(struct run *r)
 		close(r->job_fd);
 	free(r->state);
 	free(r->grad);
-	free(r->before);
+	exchange_end(r);
 	free(r->pos);
 	text_free(&r->text);
 }
@@ -315,6 +314,7 @@ int run_main(int argc, char **argv)
 	if (gather_open(&r.records, r.comm, sizeof(struct record)))
 		err(1, NULL);
 	resume(&r);
+	exchange_begin(&r);
 	begin_log(&r);
 	for (round = r.state->round + 1; round <= r.opt.config.rounds; round++)
 		do_round(&r, round);

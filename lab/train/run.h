@@ -5,6 +5,7 @@
 
 #include "adam.h"
 #include "checkpoint.h"
+#include "copy.h"
 #include "gather.h"
 #include "log.h"
 #include "model.h"
@@ -69,7 +70,8 @@ struct record {
  * @adam: the optimiser; its arrays are in @state
  * @grad: gradient of this rank, then the average; with %DBLP_AVERAGE: parameters
  *	before the exchange
- * @before: with owners: parameters of its part before the step
+ * @own: with owners: its parameters
+ * @copy: with owners: those of other ranks, as far as this one owns them, by rank
  * @records: records of all ranks, of the last round
  * @round: last round, until its @records have arrived; then its number is 0
  * @met: last round after which replicas were compared, 0: none
@@ -93,7 +95,8 @@ struct run {
 	struct checkpoint	*state;
 	struct adam		adam;
 	float			*grad;
-	float			*before;
+	struct copy		own;
+	struct copy		*copy;
 	size_t			*pos;
 	struct gather		records;
 	struct log_round	round;
@@ -122,6 +125,10 @@ void exchange(struct run *r, struct log_round *round, struct record *mine,
 
 /** exchange_averages() - average parameters and optimiser over all ranks */
 void exchange_averages(struct run *r);
+/** exchange_begin() - with owners: all ranks have the same parameters */
+void exchange_begin(struct run *r);
+/** exchange_end() - free what exchange_begin() has allocated */
+void exchange_end(struct run *r);
 /** exchange_replicas() - copy parameters and optimiser of owners to all ranks, without losses */
 void exchange_replicas(struct run *r);
 /** exchange_state() - copy the replica of rank 0 to all ranks */

@@ -40,7 +40,8 @@ static void compute(const struct trial *t, const struct model *m,
 	for (i = server; i < c->nranks; i++) {
 		text_draw(t->text, pos, c->batch, c->context,
 			  rng_mix(c->seed, i + !server, round));
-		model_loss(m, param, t->text, pos, c->batch, l->rank[i].vector);
+		model_loss(m, c->owners ? l->rank[i].copy.param : param, t->text, pos, c->batch,
+			   l->rank[i].vector);
 	}
 }
 
@@ -76,6 +77,7 @@ static void train(struct trial *t, const struct model *m, struct adam *adam)
 	detector_init(&d, c->eta, c->epoch);
 	if (lossy_open(&l, &attr))
 		errx(1, "this --plan does not exist for %u ranks", c->nranks);
+	lossy_start(&l, adam->param);
 	for (round = 1; round <= c->rounds; round++) {
 		compute(t, m, adam->param, &l, pos, round);
 		l.attr.budget = budget_of(c, &d, &tune);
@@ -83,6 +85,8 @@ static void train(struct trial *t, const struct model *m, struct adam *adam)
 		dblp_tune_round(&tune, &l.energy);
 		detector_round(&d, gradient_norm(average, adam->size), 0);
 		adam_step(adam, average);
+		if (c->owners)
+			lossy_spread(&l, adam->param, c->param_budget);
 	}
 	t->asked = l.asked;
 	t->missing = l.missing;
