@@ -140,6 +140,16 @@ static void check_norm(struct run *r, double norm, unsigned int round)
 			 round);
 }
 
+/* Distance of parameters @v, which are overwritten, from @param, as a share of its norm */
+static double distance(float *v, const float *param, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		v[i] -= param[i];
+	return gradient_norm(v, size) / gradient_norm(param, size);
+}
+
 void exchange_norm(struct run *r, double norm, unsigned int round)
 {
 	int error = detector_round(&r->state->detector, norm, r->job);
@@ -300,19 +310,21 @@ static void exchange_owned(struct run *r, const struct dblp_op *op,
 			mine->apart += follow(r, i, part);
 }
 
-void exchange_replicas(struct run *r)
+double exchange_replicas(struct run *r)
 {
 	const struct log_round none = { 0 };
 	const struct dblp_op op = op_of(r, &none, true);
 	struct dblp_op back = way_back(&op, 0);
 	struct dblp_result result;
-	int i;
+	size_t i;
 
+	memcpy(r->grad, r->adam.param, r->size * sizeof(float));
 	for (i = 0; i < 3; i++, back.key++)
 		carry_out(r, dblp_allgather, r->state->state + i * r->size, r->size,
 			  &back, &result);
-	for (i = 0; i < (int)r->nranks; i++)
+	for (i = 0; i < r->nranks; i++)
 		memcpy(r->copy[i].param, r->adam.param, r->size * sizeof(float));
+	return distance(r->grad, r->adam.param, r->size);
 }
 
 /* Each rank does a step along its own gradient, then averages parameters in its group */
@@ -320,7 +332,6 @@ static void exchange_parameters(struct run *r, const struct dblp_op *op,
 				struct log_round *round, struct record *mine)
 {
 	struct dblp_result result;
-	size_t i;
 
 	mine->norm = gradient_norm(r->grad, r->size);
 	check_norm(r, mine->norm, round->round);
@@ -328,10 +339,7 @@ static void exchange_parameters(struct run *r, const struct dblp_op *op,
 	memcpy(r->grad, r->adam.param, r->size * sizeof(float));
 	carry_out(r, dblp_allreduce, r->adam.param, r->size, op, &result);
 	note(&result, mine);
-	for (i = 0; i < r->size; i++)
-		r->grad[i] -= r->adam.param[i];
-	mine->drift = gradient_norm(r->grad, r->size) /
-		      gradient_norm(r->adam.param, r->size);
+	mine->drift = distance(r->grad, r->adam.param, r->size);
 }
 
 void exchange(struct run *r, struct log_round *round, struct record *mine,

@@ -221,7 +221,7 @@ static void meet(struct run *r)
 	if (r->opt.config.plan == DBLP_AVERAGE)
 		exchange_averages(r);
 	if (r->opt.config.owners)
-		exchange_replicas(r);
+		r->drift = exchange_replicas(r);
 	r->digest = exchange_digests(r);
 	r->met = r->state->round;
 }
@@ -274,6 +274,9 @@ static void finish(struct run *r)
 		run_fail(r, "a command of --hook has failed");
 	r->log.held_end = held_loss(r);
 	if (o->progress) {
+		if (o->config.owners)
+			printf("%-16s drift of this rank before the last exchange: %.9f\n",
+			       o->name, r->drift);
 		printf("%-16s loss on text never trained on: %.3f -> %.3f\n",
 		       o->name, r->log.held_start, r->log.held_end);
 		printf("%-16s replica after round %u, the same on all ranks: %016" PRIx64 "\n",

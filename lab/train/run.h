@@ -76,6 +76,7 @@ struct record {
  * @round: last round, until its @records have arrived; then its number is 0
  * @met: last round after which replicas were compared, 0: none
  * @digest: digest of all replicas after round @met
+ * @drift: with owners: what exchange_replicas() returned then
  * @cap: --budget auto with a job: smallest budget of the jobs of all ranks, ppm
  * @log: head of the log
  * @log: of the run
@@ -102,6 +103,7 @@ struct run {
 	struct log_round	round;
 	uint32_t		met;
 	uint64_t		digest;
+	double			drift;
 	uint32_t		cap;
 	struct log		log;
 };
@@ -129,8 +131,12 @@ void exchange_averages(struct run *r);
 void exchange_begin(struct run *r);
 /** exchange_end() - free what exchange_begin() has allocated */
 void exchange_end(struct run *r);
-/** exchange_replicas() - copy parameters and optimiser of owners to all ranks, without losses */
-void exchange_replicas(struct run *r);
+/**
+ * exchange_replicas() - copy parameters and optimiser of owners to all ranks, without losses
+ *
+ * Return: how far parameters of this rank were from those, as a share of their norm.
+ */
+double exchange_replicas(struct run *r);
 /** exchange_state() - copy the replica of rank 0 to all ranks */
 void exchange_state(struct run *r);
 /** exchange_digests() - compare all replicas; ends the program if they differ */

@@ -741,7 +741,7 @@ class Comm:
             raise os_error(error, _BEGIN_REASONS)
 
     def forget(self, key: int) -> None:
-        """Free the state of a key: its residual and its saved budget."""
+        """Free the state of a key: residual, saved budget, and lists of lost elements."""
         error = self._with_handle(_c.lib.dblp_key_forget, number("key", key, 0, (1 << 64) - 1))
         if error:
             raise os_error(error, _BEGIN_REASONS)

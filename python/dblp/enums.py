@@ -67,6 +67,7 @@ class OpFlags(IntFlag):
     DBLP_OP_SPARSE = 1 << 5
     DBLP_OP_KEEP = 1 << 6
     DBLP_OP_ENERGY = 1 << 7
+    DBLP_OP_REPAIR = 1 << 8
 
 
 class LaneFlags(IntFlag):

@@ -46,6 +46,9 @@ class Op:
     keep: sums may be lost too, on their way from their owner. The vector keeps its old value for
         a lost sum, so ranks may differ. For parameters, with "ps", "transpose", "average" and
         allgather().
+    repair: with keep: what was lost is not lost again in the next operation with the same key, so
+        that no value is older than one operation. For allgather() and broadcast() with "ps" or
+        "transpose".
     energy: measure squared norms, energy_sent, energy_lost and energy_mean of the Result; for
         allreduce() only.
     root: with "ps" and "tree": rank that gets the sum first.
@@ -74,6 +77,7 @@ class Op:
     block: int = 0
     prune: Union[str, int] = 0
     keep: bool = False
+    repair: bool = False
     energy: bool = False
     root: int = 0
     server: bool = False
@@ -85,7 +89,7 @@ class Op:
     def __post_init__(self) -> None:
         for name in "radix", "parts":
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in "average", "carry", "sparse", "keep", "energy", "server":
+        for name in "average", "carry", "sparse", "keep", "repair", "energy", "server":
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be a bool, not {getattr(self, name)!r}")
         self._check(self.to_c(Dtype.DBLP_INT32))
@@ -135,6 +139,7 @@ class Op:
             op.phase = number("phase", self.phase, 0, _c.PHASES - 1)
         for given, flag in ((self.average, OpFlags.DBLP_OP_AVERAGE), (self.carry, OpFlags.DBLP_OP_CARRY),
                             (self.sparse, OpFlags.DBLP_OP_SPARSE), (self.keep, OpFlags.DBLP_OP_KEEP),
+                            (self.repair, OpFlags.DBLP_OP_REPAIR),
                             (self.energy, OpFlags.DBLP_OP_ENERGY)):
             op.flags |= flag if given else 0
 

@@ -471,6 +471,47 @@ static void test_lossy_message(void)
 }
 
 /* A training with budget @share */
+/*
+ * Parameters that rise by 1 in each round: a rank that has lost one adds 0.9 times its step, and
+ * the next round repairs it
+ */
+static bool spreads(const struct config *c)
+{
+	float param[COUNT] = { 0 };
+	bool good = true;
+	uint32_t i, k, round, late;
+	uint64_t missing;
+	struct lossy l;
+
+	lossy_of(&l, c, DBLP_BUBBLE, 0);
+	lossy_start(&l, param);
+	for (round = 1; round <= 50; round++) {
+		for (k = 0; k < COUNT; k++)
+			param[k] = round;
+		missing = l.missing;
+		lossy_spread(&l, param, round == 1 || round == 50 ? 0 : 400000);
+		for (i = 0, late = 0; i < RANKS; i++)
+			for (k = 0; k < COUNT; k++) {
+				const float v = l.rank[i].copy.param[k];
+
+				if (i == 0 && config_server(c))
+					continue;
+				late += v != round;
+				good = good && (v == round || fabsf(v - round) <= 0.2f);
+			}
+		good = good && late * sizeof(float) == l.missing - missing &&
+		       (round == 1 || round == 50 ? !late : late > COUNT / 3);
+	}
+	lossy_close(&l);
+	return good;
+}
+
+static void test_lossy_spread(void)
+{
+	ok(spreads(&lossy_plans[0]) && spreads(&lossy_plans[1]),
+	   "lost parameters go on as in the round before, for one round");
+}
+
 static struct trial trial_of(const struct text *t, double share, uint32_t rule)
 {
 	return (struct trial){
@@ -628,6 +669,7 @@ int main(void)
 	test_lossy_choice();
 	test_lossy_sparse();
 	test_lossy_message();
+	test_lossy_spread();
 	test_training();
 	test_phases();
 	test_profile();
