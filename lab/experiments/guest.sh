@@ -342,6 +342,6 @@ mlt_train()
 }
 
 case $scenario in
-dblp|ltp|bml|overlap|dssync|ablations|dfs|fabric|mlt|spray|train_dblp|train_back|train_auto|train_rules|train_racks) "$scenario" "$@" ;;
+dblp|ltp|bml|overlap|dssync|ablations|dfs|fabric|mlt|spray|train_dblp|train_auto|train_rules|train_racks) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

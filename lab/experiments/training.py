@@ -65,9 +65,9 @@ def baseline_s(f, fixed, rounds):
     return sum(rest + theirs[event == "burst"] for event in fixed["event"][:rounds])
 
 
-def dblp_times(f, seed):
-    """Rounds and seconds to the same loss, by name; None if a result is missing"""
-    runs = {name: run_of(f, "train_dblp", seed, name) for name in ("phases", "fixed", "tcp")}
+def dblp_times(f, seed, names):
+    """Rounds and seconds to the loss that all of these reach, by name; None if a result is missing"""
+    runs = {name: run_of(f, "train_dblp", seed, name) for name in names}
     if None in runs.values():
         return None
     target = same_loss(runs.values())
@@ -83,8 +83,35 @@ def fixed_excess(f):
     return mean([fixed["held"] - tcp["held"] for fixed, tcp in pairs if fixed and tcp])
 
 
+def back_rows(f):
+    """Losses in both directions, beside those on the way to the server only"""
+    names = ("back", "there", "fixed", "tcp")
+    times = [t for t in (dblp_times(f, seed, names) for seed in SEEDS) if t]
+    whole = [runs for runs in ([run_of(f, "train_dblp", seed, name) for name in names] for seed in SEEDS)
+             if None not in runs]
+    why = next((f.error("train_dblp", seed, name) for seed in SEEDS for name in names
+                if not run_of(f, "train_dblp", seed, name)), None)
+
+    def cut(name, other):
+        return mean([1 - t[name][1] / t[other][1] for t in times])
+
+    yield Claim("train-back-time", "losses both ways: time to the same loss: cut against the papers' baseline, mean of "
+                f"{len(times)} seeds", cut("back", "baseline"), "share", low=0.196, paper="0.244, as baseline / DBLP - 1",
+                why=why, peers={"gradients only": cut("there", "baseline"), "cut against ours at 0.8 %": cut("back", "fixed"),
+                                "cut against TCP without losses": cut("back", "tcp")},
+                more="; ".join(f"{name} {mean([t[name][0] for t in times]):.0f} rounds, "
+                               f"{mean([t[name][1] for t in times]):.2f} s" for name in (*names, "baseline"))
+                if times else None)
+    back, there, _, tcp = zip(*whole) if whole else ((), (), (), ())
+    sd = noise(tcp) if len(whole) > 1 else None
+    yield Claim("train-back-loss", "losses both ways: final loss above that of TCP without losses, means of "
+                f"{len(whole)} seeds", excess(back, tcp), "nats", high=sd and round(sd, 4), why=why,
+                peers={"gradients only": excess(there, tcp)},
+                more="the bar is the standard deviation of TCP's" if sd else None)
+
+
 def dblp_rows(f):
-    times = [t for t in (dblp_times(f, seed) for seed in SEEDS) if t]
+    times = [t for t in (dblp_times(f, seed, ("phases", "fixed", "tcp")) for seed in SEEDS) if t]
     why = next((f.error("train_dblp", seed, name) for seed in SEEDS for name in ("phases", "fixed", "tcp")
                 if not run_of(f, "train_dblp", seed, name)), None)
 
@@ -101,8 +128,9 @@ def dblp_rows(f):
                 more="; ".join(f"{name} {average(lambda t, name=name: t[name][0]):.0f} rounds, "
                                f"{average(lambda t, name=name: t[name][1]):.2f} s"
                                for name in ("phases", "fixed", "baseline", "tcp")) if times else None)
+    yield from back_rows(f)
     by_name = {name: [r for r in (run_of(f, "train_dblp", seed, name) for seed in SEEDS) if r]
-               for name in ("phases", "fixed", "tcp")}
+               for name in ("phases", "fixed", "there", "back", "tcp")}
     whole = len(by_name["tcp"]) == len(by_name["phases"]) == len(SEEDS)
     sd = noise(by_name["tcp"]) if whole else None
     yield Claim("train-dblp-loss", "final loss on text never trained on: ours with phases and feedback, above that of "
@@ -123,6 +151,11 @@ def dblp_rows(f):
             more += f", in bursts {median(burst):.1f} ms, at most {max(burst):.0f} ms"
         if name == "phases":
             more += f"; tolerant for {100 * tolerant:.0f} % of the rounds"
+        if name == "back":
+            drifts = [r["drift"] for r in runs]
+            lost = ratio(sum(sum(r["param_missing"]) for r in runs), sum(sum(r["param_asked"]) for r in runs))
+            more += (f"; of parameters {lost:.3f}, drift at most {number(max(map(max, drifts)))}, at the end "
+                     f"{number(mean([d[-1] for d in drifts]))}")
         yield Claim(f"train-dblp-{name}", f"{name}: bytes that never came", missing or 0, "share", more=more)
 
 
@@ -271,6 +304,6 @@ def plots(args, f):
         curves = {text: [run and loss for run in [run_of(f, "train_dblp", "1", name)]
                          for loss in (smooth(run)[::5] if run else [])]
                   for name, text in (("tcp", "TCP, nothing lost"), ("fixed", "ours, 0.8 %"),
-                                     ("phases", "ours, phases"))}
+                                     ("phases", "ours, phases"), ("back", "ours, both ways"))}
         plot(args, "training", "Training loss by rounds, bursts of 90 % in three of them", "round",
              "loss (nats a character)", range(SMOOTH, 61, 5), curves, log=False)
