@@ -202,6 +202,8 @@ static void show_table(const struct options *o, const struct profile_point *p,
 	printf("%u ranks, plan %s, rule %s, %zu parameters, %u rounds, %u seeds\n",
 	       c->nranks, dblp_algo_names[c->plan], dblp_rule_names[c->rule], size, c->rounds,
 	       o->seeds);
+	if (c->owners)
+		printf("parameters return with a budget of %g %%\n", c->param_budget / PERCENT);
 	show_messages(o, shortest(c, size));
 	printf("%14s  %8s  %8s  %7s  %16s\n", "budget", "missing", "loss",
 	       "spread", "worse by");
@@ -276,6 +278,7 @@ static void show_json(const struct options *o, const struct profile_point *p,
 	       c->nranks, dblp_algo_names[c->plan], dblp_rule_names[c->rule], size, c->rounds);
 	printf(",\"message_bytes\":%" PRIu64 ",\"segment_bytes\":%u,\"seeds\":%u",
 	       shortest(c, size), o->segment, o->seeds);
+	printf(",\"param_budget_ppm\":%u", c->param_budget);
 	for (i = 0; i < n; i++) {
 		printf("%s", i ? "," : ",\"budgets\":[");
 		json_point(&p[i], o->seeds);

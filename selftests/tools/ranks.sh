@@ -209,11 +209,11 @@ param_losses()
 	local plan first=0
 
 	for plan in transpose ps; do
-		train 0 4 --plan $plan --hidden 64 --budget 10% --param-budget 30% --policy eager --rounds 10 --progress 100 \
-			--checkpoint "$tmp/params.$plan" --checkpoint-rounds 6 && same && drifts $first 3 || return
+		train 0 4 --plan "$plan" --hidden 64 --budget 10% --param-budget 30% --policy eager --rounds 10 --progress 100 \
+			--checkpoint "$tmp/params.$plan" --checkpoint-rounds 6 && same && drifts "$first" 3 || return
 		grep ^round "$tmp/log.0"
 		[ "$(sum log.0 14 '$2 == 1')" -gt 0 ] && [ "$(sum log.0 14)" -le $(($(sum log.0 13) * 3 / 10)) ] || return
-		train 0 4 --plan $plan --hidden 64 --param-budget 30% --rounds 12 --checkpoint "$tmp/params.$plan" \
+		train 0 4 --plan "$plan" --hidden 64 --param-budget 30% --rounds 12 --checkpoint "$tmp/params.$plan" \
 			--resume && same || return
 		first=1
 	done
