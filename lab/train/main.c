@@ -79,6 +79,8 @@ static const char usage[] =
 "                      always included)\n"
 "  --phases LOW,HIGH   test these budgets of phases instead\n"
 "  --budget auto[:CAP] test budgets that are found instead\n"
+"  --param-budget SHARE\n"
+"                      with each budget, messages with parameters lose SHARE, too\n"
 "  --seeds N           trainings with each budget, with seeds from --seed on (default 5)\n"
 "  --segment BYTES     bytes that are lost together (default 1408, for an MTU of 1500)\n"
 "  --sparse            do not send zeroes: a budget is a share of the other elements\n"
