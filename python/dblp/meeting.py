@@ -49,12 +49,22 @@ def next_store(store: Any, rank: int) -> Any:
     """
     The part of a store by which `rank` meets the other ranks of its group. Earlier groups with the same
     name have used other parts. Processes may have belonged to different ones of these groups, so only
-    the store can tell which part is next: the first one that is open, and that has no such rank yet.
+    the store can tell which part is next: the first one that is open to the rank.
     """
     for number in itertools.count():
         part = dist.PrefixStore(f"dblp/{number}", store)
-        if not part.add("closed", 0) and part.add(f"entered/{rank}", 1) == 1:
+        if _is_open(part, rank):
             return part
+
+
+def _is_open(part: Any, rank: int) -> bool:
+    """
+    May a rank enter a part of a store? A rank whose process ended before it left, and that starts again, enters the same
+    part, also if all have agreed since.
+    """
+    if part.add(f"left/{rank}", 0):
+        return False
+    return not part.add("closed", 0) or bool(part.check([f"agreed/{rank}"]) and not part.check(["why"]))
 
 
 class MeetingError(ConnectionError):
@@ -63,9 +73,10 @@ class MeetingError(ConnectionError):
 
 class Meeting:
     """
-    Ranks that meet in a store, which no earlier group has used, see next_store().
+    Ranks that meet in a store, which no earlier group has used, see next_store(). A process may end
+    anywhere in agree(); that of the same rank after it does the same again.
 
-    store: has set(), get() and add(), as stores of torch.distributed do.
+    store: has set(), get(), add(), check() and compare_set(), as stores of torch.distributed do.
     limit: seconds until all ranks must be there.
     """
 
@@ -86,11 +97,10 @@ class Meeting:
 
     def fail(self, why: str) -> None:
         """Let all ranks fail; the first reason counts."""
-        if self._store.add("failed", 1) == 1:
-            self._store.set("why", why)
+        self._store.compare_set("why", "", why)
 
     def _check(self) -> None:
-        if self._store.add("failed", 0):
+        if self._store.check(["why"]):
             raise MeetingError(bytes(self._store.get("why")).decode())
 
     def _wait(self, condition: Callable[[], bool], what: Callable[[], str]) -> None:
@@ -106,23 +116,33 @@ class Meeting:
 
     def agree(self, facts: Dict[str, Any]) -> None:
         """Wait for all ranks. Raises MeetingError on all of them if their facts differ."""
-        mine = json.dumps([self._rank, facts], sort_keys=True)
-        if self._store.add("members", 1) == 1:
-            self._store.set("facts", mine)
-        first, other = json.loads(bytes(self._store.get("facts")).decode())
-        theirs = {name: value for name, value in json.loads(mine)[1].items() if other.get(name) != value}
-        for name, value in theirs.items():
-            self.fail(f"ranks of a process group differ: rank {self._rank} has {name} {value}, "
-                      f"and rank {first} has {other.get(name)}")
-            break
-        else:
-            self._store.add("agreed", 1)
-        self._wait(lambda: self._agreed() >= self._size,
-                   lambda: f"{self._agreed()} of {self._size} ranks have created the process group")
-        self._store.add("closed", 1)
+        try:
+            if self._compare(facts):
+                self._store.add("agreed", 1)
+                self._store.set(f"agreed/{self._rank}", "1")
+            self._wait(self._all_agreed, lambda: f"{min(self._agreed(), self._size - 1)} of {self._size} ranks have created "
+                       "the process group")
+            self._store.add("closed", 1)
+        finally:
+            self._store.add(f"left/{self._rank}", 1)
 
     def _agreed(self) -> int:
         return int(self._store.add("agreed", 0))
+
+    def _all_agreed(self) -> bool:
+        """The number is asked for first, because it is short. It has ranks that did so again"""
+        return self._agreed() >= self._size and bool(self._store.check([f"agreed/{rank}" for rank in range(self._size)]))
+
+    def _compare(self, facts: Dict[str, Any]) -> bool:
+        """Are these the facts of the first rank? Otherwise all ranks fail."""
+        mine = json.dumps([self._rank, facts], sort_keys=True)
+        first, other = json.loads(bytes(self._store.compare_set("facts", "", mine)).decode())
+        for name, value in json.loads(mine)[1].items():
+            if other.get(name) != value:
+                self.fail(f"ranks of a process group differ: rank {self._rank} has {name} {value}, "
+                          f"and rank {first} has {other.get(name)}")
+                return False
+        return True
 
     def open(self, **how: Any) -> Comm:
         """Open the communicator. If a rank cannot, all raise MeetingError with its reason."""

@@ -778,6 +778,27 @@ class Names(Test):
         for ranks in [0, 1], [1, 2], [0, 1, 2], [2], [3, 2, 1, 0]:
             self.assertEqual(self.create(ranks), [len(ranks)] * len(ranks))
 
+    def test_are_entered_again_by_a_rank_that_ended_before_all_had_agreed(self):
+        whole = dist.PrefixStore
+
+        class Ending:
+            """A store of a process that ends after some more calls"""
+
+            def __init__(self, *how):
+                self.store = whole(*how)
+
+            def __getattr__(self, name):
+                if next(calls, None) is None:
+                    raise SystemExit
+                return getattr(self.store, name)
+
+        for count in range(8):
+            self.store, calls = dist.HashStore(), iter(range(count))
+            # As in a process that is killed, no call follows the last one
+            with unittest.mock.patch("torch.distributed.PrefixStore", Ending):
+                self.assertRaises(SystemExit, self.create, [0, 1], [1])
+            self.assertEqual(self.create([0, 1]), [2, 2])
+
     def test_are_used_again_after_a_rank_was_missing(self):
         for failed in self.create([0, 1, 2], [2, 1], timeout=1):
             self.assertRegex(failed, "[12] of 3 ranks have created the process group within 1 s")
