@@ -168,6 +168,10 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def _get_backend(self, _device: Any) -> ProcessGroup:
         return self
 
+    def supports_tensor_alloc(self, _device: Any) -> bool:
+        """Has it memory of its own for tensors?"""
+        return False
+
     # Names
 
     def getBackendName(self) -> str:  # pylint: disable=invalid-name
@@ -407,6 +411,16 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def barrier(self, opts: Any = None) -> Any:
         """barrier()"""
         return self._work([partial(self._collectives.barrier)], [])
+
+    # Names of newer versions of PyTorch
+
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    all_to_all_single = alltoall_base
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    start_coalescing = _start_coalescing
+    end_coalescing = _end_coalescing
 
     # End
 

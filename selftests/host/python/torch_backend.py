@@ -697,6 +697,15 @@ class Default(unittest.TestCase):
                 if dist.is_initialized():
                     dist.destroy_process_group()
 
+    def test_has_the_names_that_each_version_of_pytorch_calls(self):
+        for new, old in (("all_gather_single", "_allgather_base"), ("reduce_scatter_single", "_reduce_scatter_base"),
+                         ("all_to_all_single", "alltoall_base"), ("all_gather_single_coalesced", "allgather_into_tensor_coalesced"),
+                         ("reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced"),
+                         ("start_coalescing", "_start_coalescing"), ("end_coalescing", "_end_coalescing")):
+            self.assertIs(getattr(ProcessGroup, new), getattr(ProcessGroup, old))
+        with self.group() as group:
+            self.assertFalse(group._get_backend(torch.device("cpu")).supports_tensor_alloc(torch.device("cpu")))
+
     def test_may_be_bound_to_a_device(self):
         with self.group(device_id=torch.device("cuda:0")) as group:
             self.assertIs(group._get_backend(torch.device("cuda:0")), group)
