@@ -52,19 +52,21 @@ class Reduction:
     """
 
     def __init__(self, op: Any, dtype: torch.dtype, options: Options, limit_ms: int = 0) -> None:
-        names = [name for name in ("AVG", *_FOLDS) if op == getattr(_RO, name, None)]
+        names = [name for name in ("AVG", "PREMUL_SUM", *_FOLDS) if op == getattr(_RO, name, None)]
         if not names:
-            raise TypeError(f"dblp cannot reduce by {op}: only by AVG, {', '.join(_FOLDS)}")
+            raise TypeError(f"dblp cannot reduce by {op}: only by AVG, PREMUL_SUM, {', '.join(_FOLDS)}")
         self._name, = names
+        # PyTorch has no public name for the factor
+        self._factor = float(op.__getstate__()[1]) if self._name == "PREMUL_SUM" else None
         self._options, self._limit_ms = options, limit_ms
         self._floating = dtype.is_floating_point or dtype.is_complex
         #: Does libdblp sum such elements?
-        self.native = self._name in ("SUM", "AVG") and _real(dtype) in _DTYPES
+        self.native = self._name in ("SUM", "AVG", "PREMUL_SUM") and _real(dtype) in _DTYPES
         self._check(dtype)
 
     def _check(self, dtype: torch.dtype) -> None:
         why = f"{dtype} cannot be reduced by {self._name}"
-        if self._name == "AVG" and not (self._floating and self.native):
+        if self._name in ("AVG", "PREMUL_SUM") and not (self._floating and self.native):
             raise TypeError(f"{why}: it is not a type of floating point that can be summed")
         if dtype == torch.bool and self._name == "SUM":
             raise TypeError(f"{why}: use BOR, or convert it")
@@ -80,6 +82,11 @@ class Reduction:
         """Attributes of an operation of libdblp on real elements."""
         chosen = self._options.how() if self._floating else {"budget": 0}
         return make_op(_DTYPES[dtype], **{**chosen, "average": self._name == "AVG", "limit_ms": self._limit_ms, **how})
+
+    def scale(self, contribution: torch.Tensor) -> None:
+        """Multiply a contribution by the factor of PREMUL_SUM, in place."""
+        if self._factor is not None:
+            contribution.mul_(self._factor)
 
     def fold(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
         """Combine contributions, in the order of their ranks."""
@@ -149,6 +156,7 @@ class Collectives:
         if not by.native:
             return self._fold(t, by, t)
         flat = _flat(t)
+        by.scale(flat)
         parts = _summands(flat)
         return Begun([self._begin(_c.lib.dblp_allreduce, parts, by.op(parts.dtype))], _back(t, flat))
 
@@ -171,6 +179,7 @@ class Collectives:
         flat = _flat(t)
         if not at_root and flat.data_ptr() == t.data_ptr():
             flat = flat.clone()
+        by.scale(flat)
         parts = _summands(flat)
         op = by.op(parts.dtype, algo=Algo.DBLP_TREE, root=root)
         return Begun([self._begin(_c.lib.dblp_reduce, parts, op)], _back(t, flat) if at_root else None)
@@ -180,6 +189,7 @@ class Collectives:
         if not by.native:
             return self._fold_parts(out, inputs, by)
         whole = torch.cat([_flat(t) for t in inputs]) if len(inputs) > 1 else _flat(inputs[0]).clone()
+        by.scale(whole)
         sizes = [t.numel() for t in inputs]
         if len(set(sizes)) > 1:
             return self._reduce_each(out, list(torch.split(whole, sizes)), by)

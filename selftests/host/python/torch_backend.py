@@ -184,6 +184,28 @@ class Reductions(Test):
                 self.assert_same(out, torch.full_like(out, sum(each) if name == "SUM" else max(each)))
         self.run_ranks(3, run)
 
+    def test_contributions_are_multiplied_first_by_premul_sum(self):
+        def run(group):
+            n, rank = group.size(), group.rank()
+            opts = dist.AllreduceOptions(), dist.ReduceOptions(), dist.ReduceScatterOptions()
+            for one in opts:
+                one.reduceOp = dist._make_nccl_premul_sum(0.5)
+            for i, t in enumerate(layouts(torch.full((3, n), rank + 1.0))):
+                inputs, out = t.clone(), torch.zeros(3)
+                group._reduce_scatter_base(out, inputs, opts[2]).wait()
+                self.assertEqual((out.tolist(), inputs.tolist()), ([1.5] * 3, [[rank + 1.0] * n] * 3))
+                group.reduce_scatter([out], [[torch.full((3,), 2.0 * r) for r in range(n)]], opts[2]).wait()
+                self.assertEqual(out.tolist(), [2.0 * rank] * 3)
+                opts[1].rootRank = i
+                group.reduce([t], opts[1]).wait()
+                self.assert_same(t, torch.full((3, n), 1.5 if rank == i else rank + 1.0))
+                t.fill_(rank + 1.0)
+                group.allreduce([t], opts[0]).wait()
+                self.assert_same(t, torch.full((3, n), 1.5))
+            with self.assertRaisesRegex(TypeError, "int32 cannot be reduced by PREMUL_SUM"):
+                group.allreduce([torch.ones(1, dtype=torch.int32)], opts[0])
+        self.run_ranks(2, run)
+
     def test_types_that_cannot_be_combined_are_refused_on_all_ranks_and_others_go_on(self):
         def run(group):
             opts = dist.AllreduceOptions()
