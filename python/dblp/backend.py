@@ -27,7 +27,7 @@ import torch.distributed
 
 from .collectives import Collectives, Reduction
 from .comm import Comm, RankError
-from .ending import at_end
+from .ending import at_end, end
 from .meeting import Meeting, next_store
 from .options import Options, current
 from .starting import Starter, device_among
@@ -40,8 +40,6 @@ __all__ = ["ProcessGroup", "create"]
 dist: Any = torch.distributed
 
 _Base: Any = dist.ProcessGroup
-
-_all: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 def _torch_version() -> str:
@@ -156,7 +154,6 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         self._collectives = Collectives(self.comm, self._pairs)
         self._batch: Optional[List[Begun]] = None
         self._alone = False
-        _all.add(self)
 
     # What torch.distributed asks of the backend of a device
 
@@ -431,20 +428,21 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     def shutdown(self) -> None:
         """Leave the group."""
+        end(self)
+
+    def _leave(self) -> None:
         self._starter.close()
         for comm in list(self._comms):
             comm.close()
         self._completer.finish()
 
 
-def _shut_down(group: Any) -> None:
-    """PyTorch itself shuts down groups of NCCL only"""
-    for one in [group] if group is not None else list(_all):
-        if isinstance(one, ProcessGroup):
-            one.shutdown()
+def _leave(group: Any) -> None:
+    if isinstance(group, ProcessGroup):
+        group._leave()  # pylint: disable=protected-access
 
 
-at_end(_shut_down)
+at_end(_leave)
 
 
 def create(how: Any, options: Any) -> ProcessGroup:

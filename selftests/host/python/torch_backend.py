@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import functools
 import gc
+import importlib.util
 import itertools
 import operator
 import os
@@ -753,6 +754,20 @@ class Default(unittest.TestCase):
         for backend in "cpu:dblp", "cpu:dblp,cuda:dblp":
             with self.group(backend):
                 dist.all_reduce(torch.ones(1))
+
+    def test_is_seen_to_end_by_each_version_of_pytorch(self):
+        newer = importlib.util.spec_from_file_location("ending", dblp.ending.__file__)
+        ended = []
+        with self.group("gloo") as group:
+            with unittest.mock.patch.object(dist.distributed_c10d, "_shutdown_backend"), \
+                    unittest.mock.patch.object(dist.ProcessGroup, "shutdown", lambda group: ended.append(group), create=True):
+                del dist.distributed_c10d._shutdown_backend
+                module = importlib.util.module_from_spec(newer)
+                newer.loader.exec_module(module)
+                module.at_end(ended.append)
+                # As destroy_process_group() does since 2.9
+                group.shutdown()
+        self.assertEqual(ended, [group] * 2)
 
     def test_leaves_nothing_when_it_is_destroyed(self):
         gc.collect()
