@@ -6,11 +6,13 @@ by an object of set_custom_reduce_scatter() where PyTorch has that (not in 2.6).
 
 import datetime
 import os
+import weakref
 from typing import Any, Dict, List, Sequence, Union
 
 import torch
 import torch.distributed as dist
 
+from .ending import at_end
 from .enums import Rule
 from .groups import store_of, timeout_ms
 from .options import Options
@@ -26,19 +28,33 @@ def is_fsdp(module: Any) -> bool:
 def _groups(module: Any) -> Dict[Any, List[Any]]:
     """The process groups by which a module and the modules in it sum gradients, with these modules"""
     groups: Dict[Any, List[Any]] = {}
-    for part in module.modules():
-        # pylint: disable=protected-access
-        sharded = part._get_fsdp_state()._fsdp_param_group if is_fsdp(part) else None
-        # A module whose parameters are all in modules of their own has none
-        if sharded is not None:
+    for part in filter(is_fsdp, module.modules()):
+        state = part._get_fsdp_state()  # pylint: disable=protected-access
+        # A module whose parameters are all in modules of their own has none, and in a newer PyTorch one may have several
+        for sharded in getattr(state, "_fsdp_param_groups", None) or filter(None, [state._fsdp_param_group]):
             groups.setdefault(sharded.mesh_info.shard_process_group, []).append(part)
     return groups
+
+
+#: Process groups of _ReduceScatter, by the group in whose place they sum
+_instead: "weakref.WeakKeyDictionary[Any, weakref.WeakSet[Any]]" = weakref.WeakKeyDictionary()
+
+
+def _close(group: Any) -> None:
+    for other, ones in list(_instead.items()):
+        if group is None or other is group:
+            del _instead[other]
+            for one in list(ones):
+                one.shutdown()
+
+
+at_end(_close)
 
 
 class _ReduceScatter:
     """
     Sums gradients of a process group of another backend, as set_custom_reduce_scatter() wants it. It
-    has a process group of its own with the same ranks.
+    has a process group of its own with the same ranks, which ends with the other one.
     """
 
     def __init__(self, group: Any, options: Options) -> None:
@@ -46,6 +62,7 @@ class _ReduceScatter:
         self._group = ProcessGroup(store_of(group), dist.get_rank(group), dist.get_world_size(group),
                                    datetime.timedelta(milliseconds=timeout_ms(group)),
                                    dist.get_process_group_ranks(group), options)
+        _instead.setdefault(group, weakref.WeakSet()).add(self._group)
 
     def allocate(self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         """Memory for an input or an output."""

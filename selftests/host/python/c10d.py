@@ -22,6 +22,7 @@ from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 import dblp.torch
+from common import until
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
 from fsdp_cpu import patched
@@ -71,6 +72,15 @@ def same(ours, gloos, most=0.0):
     off = (ours.double() - gloos.double()).abs().max().item()
     assert off <= most and ours.isfinite().all(), off
     print(digest(ours))
+
+
+def held():
+    """Sockets of this process, and threads of dblp"""
+    found = {thread for thread in threading.enumerate() if thread.name.startswith("dblp")}
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found.add(os.readlink(f"/proc/self/fd/{fd}"))
+    return {one for one in found if not isinstance(one, str) or one.startswith("socket:")}
 
 
 def gloo():
@@ -152,7 +162,7 @@ def custom():
     from torch.distributed.fsdp import FSDPModule
     from torch.distributed.fsdp._fully_shard import _fsdp_collectives as collectives
 
-    other, scatters = gloo(), {}
+    other, scatters, before = gloo(), {}, set()
 
     def reduce_scatter_tensor(output, input, group, op, **_how):
         [scatter] = set(scatters.values())
@@ -163,6 +173,7 @@ def custom():
 
     def wrap(model):
         module = sharded(DeviceMesh.from_group(other, "cpu"))(model)
+        before.update(held())
         dblp.torch.register(module, "0%")
         return module
 
@@ -171,6 +182,10 @@ def custom():
         same(trained(wrap), trained(lambda m: DDP(m, process_group=other)))
     # Those of the model, and of its parts that are sharded
     assert len(scatters) == 3, scatters
+    opened = held() - before
+    assert opened
+    dist.destroy_process_group(other)
+    until(lambda: not opened & held())
 
 
 def hsdp():
