@@ -201,8 +201,9 @@ class State:
         self._residuals = Residuals(dict(module.named_parameters()) if module is not None else {})
         self._ready = self._warned = False
         self._budget = budget
-        #: Index of the last bucket that was summed
+        #: Index of the last bucket, and whether the next one that is summed is the first of its round
         self._index = math.inf
+        self._first = True
         #: Operations of the present backward pass
         self._pass: List[Any] = []
         self._waiting: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
@@ -301,6 +302,8 @@ class State:
         device = device_of(tensor.device)
         if not self._ready:
             self._prepare()
+        self._first |= bucket.index() <= self._index
+        self._index = bucket.index()
         if self._norms:
             self._norms.add(tensor)
         squares = self._norms.take() if self._norms and bucket.is_last() else None
@@ -311,14 +314,17 @@ class State:
             return self._stage(device, bucket, squares)
         self._note(self.scaler.get_scale() if self.scaler is not None else None, squares)
         flush(self.comm)
-        return self._sum(tensor, bucket.parameters(), bucket.index())
+        return self._sum(tensor, bucket.parameters(), self._take_first())
 
-    def _sum(self, tensor: torch.Tensor, parameters: Sequence[torch.nn.Parameter], index: int) -> Request:
+    def _take_first(self) -> bool:
+        """Is the bucket that is to be summed the first such one of its round?"""
+        first, self._first = self._first, False
+        return first
+
+    def _sum(self, tensor: torch.Tensor, parameters: Sequence[torch.nn.Parameter], first: bool) -> Request:
         """Begin to sum a bucket in memory of the CPU, in the order of buckets"""
-        # The first or last bucket of a round may be one that is not summed here
-        if self._tuner and index <= self._index:
+        if self._tuner and first:
             self.how["budget"] = self._tuner.next_round(self.comm)
-        self._index = index
         request = begin(self.comm, _c.lib.dblp_allreduce, tensor, self._op(parameters, tensor.dtype))
         if self._tuner:
             self._tuner.add(request, tensor.numel() * tensor.element_size())
@@ -342,7 +348,7 @@ class State:
 
     def _stage(self, device: Any, bucket: dist.GradBucket, squares: Optional[torch.Tensor]) -> Job:
         """Begin to sum a bucket of a device, when it and the scalars that it needs are in memory of the CPU"""
-        tensor, parameters, index = bucket.buffer(), bucket.parameters(), bucket.index()
+        tensor, parameters, first = bucket.buffer(), bucket.parameters(), self._take_first()
         scale = self._device_scale(tensor.device) if self.scaler is not None else None
         size = tensor.numel() * tensor.element_size()
         at = [-(-size // 8) * 8 + 8 * i for i in range(2)]
@@ -355,7 +361,7 @@ class State:
 
         def begin_staged(host: torch.Tensor) -> Request:
             self._note(read(host, at[0], scale), read(host, at[1], squares))
-            return self._sum(host[:size].view(tensor.dtype), parameters, index)
+            return self._sum(host[:size].view(tensor.dtype), parameters, first)
 
         return stager(self.comm).submit(device, at[1] + 8, begin_staged, [(0, tensor), *scalars], [(0, tensor)])
 

@@ -279,8 +279,8 @@ class Unmodified(unittest.TestCase):
 class Bucket:
     """The part of a DDP bucket that dblp.torch uses"""
 
-    def __init__(self, *parameters):
-        self._parameters = parameters
+    def __init__(self, *parameters, index=0):
+        self._parameters, self._index = parameters, index
         self._buffer = torch.cat([p.flatten() for p in parameters])
 
     def parameters(self):
@@ -290,7 +290,7 @@ class Bucket:
         return self._buffer
 
     def index(self):
-        return 0
+        return self._index
 
     def is_last(self):
         return True

@@ -84,6 +84,17 @@ class Found(unittest.TestCase):
         self.assertEqual(said, said[:1] * 3)
         self.assertRegex(said[0], "^[1-9][0-9]*, 6 sums, 1 in the round$")
 
+    def test_a_round_begins_though_its_buckets_have_larger_numbers(self):
+        def run(comm):
+            state, done = dblp.torch.State(comm, "auto"), torch.futures.Future()
+            done.set_result([])
+            state._begin_other = lambda tensor: done
+            # A DDP makes its buckets anew after the first round, and Gloo sums complex numbers
+            for bucket in Bucket(torch.ones(9)), Bucket(torch.ones(3, dtype=torch.complex64)), Bucket(torch.ones(9), index=1):
+                dblp.torch.hook(state, bucket).wait()
+            return len(state._tuner._round)
+        self.assertEqual(good(with_ranks(2, run)), [1] * 2)
+
     def test_the_state_is_pickled_with_its_controller(self):
         state = dblp.torch.State(None, "auto:10%")
         state._tuner._tune.rounds = 7
