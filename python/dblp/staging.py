@@ -179,6 +179,8 @@ class _Core:
         #: Jobs that have not begun, with the one that is being begun, and jobs that have begun
         self._waiting: Deque[Job] = collections.deque()
         self._begun: Deque[Job] = collections.deque()
+        #: Is a job being ended, which is in neither?
+        self._ending = False
         self._error: Optional[BaseException] = None
         self._closed = False
         self._threads: List[threading.Thread] = []
@@ -205,10 +207,10 @@ class _Core:
             self._threads.append(thread)
             thread.start()
 
-    def flush(self, timeout: Optional[float]) -> bool:
-        """Wait until all jobs have begun. Have they in time?"""
+    def flush(self, timeout: Optional[float], ended: bool) -> bool:
+        """Wait until all jobs have begun, or have ended. Have they in time?"""
         with self._cond:
-            return self._cond.wait_for(lambda: not self._waiting, timeout)
+            return self._cond.wait_for(lambda: not (self._waiting or (ended and (self._begun or self._ending))), timeout)
 
     # The thread that begins operations
 
@@ -262,8 +264,12 @@ class _Core:
                     self._empty()
                     return
                 job = self._begun.popleft()
+                self._ending = True
             self._end(job)
             del job
+            with self._cond:
+                self._ending = False
+                self._cond.notify_all()
 
     def _end(self, job: Job) -> None:
         """Copy the outputs of a job back, and complete its future"""
@@ -373,12 +379,13 @@ class Stager:
         """
         return self._core.submit(device, nbytes, begin, inputs, inputs if outputs is None else outputs)
 
-    def flush(self, timeout: Optional[float] = None) -> bool:
+    def flush(self, timeout: Optional[float] = None, ended: bool = False) -> bool:
         """
         Wait until all submitted operations have begun, or have failed: before an operation of the
-        communicator that is not submitted here. Returns False if `timeout` seconds were too short.
+        communicator that is not submitted here. With `ended`, wait until they have ended on this rank.
+        Returns False if `timeout` seconds were too short.
         """
-        return self._core.flush(timeout)
+        return self._core.flush(timeout, ended)
 
     def close(self) -> None:
         """

@@ -56,8 +56,11 @@ def close(comm: Comm) -> None:
     comm.close()
 
 
-def flush(comm: Comm) -> None:
-    """Wait until all staged operations have begun, before one that is not staged: all ranks begin in one order."""
+def flush(comm: Comm, ended: bool = False) -> None:
+    """
+    Wait until all staged operations have begun, before one that is not staged: all ranks begin in one order. With `ended`,
+    wait until they have ended.
+    """
     found = _stagers.get(comm)
     if found is not None:
-        found.flush()
+        found.flush(ended=ended)

@@ -226,12 +226,17 @@ class State:
         Multiply residuals by `factor`, the ratio of new to old loss scale, on all ranks:
         scaler.update(); state.scale(new / old). Not needed with `scaler`.
         """
+        self._flush()
+        self._scale_residuals(factor)
+
+    def _scale_residuals(self, factor: float) -> None:
         if not 0 < factor < math.inf:
             raise ValueError(f"a residual cannot be scaled by {factor}")
         self._residuals.scale(factor)
 
     def reset(self) -> None:
         """Discard residuals, such as before training with other data or parameters."""
+        self._flush()
         self._residuals.reset()
 
     def state_dict(self) -> Dict[str, Any]:
@@ -262,9 +267,12 @@ class State:
             self._ready = False
 
     def _flush(self) -> None:
-        """Wait until the thread of a Stager does not use this State"""
+        """
+        Wait until no operation uses this State. backward() does not wait for those on tensors of a device, and the library
+        has no residual of an operation that has not ended.
+        """
         if self._comm is not None:
-            flush(self._comm)
+            flush(self._comm, ended=True)
 
     def __getstate__(self) -> Dict[str, Any]:
         how = {name: value for name, value in self.how.items() if name not in ("average", "energy")}
@@ -293,7 +301,7 @@ class State:
     def _rescale(self, now: float) -> None:
         """Convert residuals to the loss scale `now`"""
         if now != self._scale:
-            self.scale(now / self._scale)
+            self._scale_residuals(now / self._scale)
             self._scale = now
 
     def _begin(self, bucket: dist.GradBucket) -> Any:

@@ -205,10 +205,14 @@ class Staging(unittest.TestCase):
         self.stager.close()
         self.assertEqual([device.misused for device in devices], [[], []])
 
-    def test_flush_waits_until_all_have_begun(self):
-        self.submit(tensor(1))
+    def test_flush_waits_until_all_have_begun_or_have_ended(self):
+        job = self.submit(tensor(1))
         self.assertTrue(self.stager.flush(LONG))
         self.assertEqual(len(self.begun), 1)
+        self.assertFalse(self.stager.flush(0, ended=True))
+        self.begun[0].end()
+        self.assertTrue(self.stager.flush(LONG, ended=True))
+        self.assertTrue(job.done())
 
     # Failures
 

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 import unittest
 import unittest.mock
@@ -18,6 +19,10 @@ import torch.distributed as dist
 import dblp
 import dblp.torch
 from common import LONG, good, torchrun_options, until, with_ranks
+from device import FakeTorchDevice
+from dblp.staging import Stager
+from dblp.tensors import stager
+from fakedevice import Stream
 from test_run import ended, run, start
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -377,6 +382,42 @@ class Residuals(unittest.TestCase):
             return sum(r.abs().sum().item() for r in kept["residuals"].values())
 
         self.assertGreater(sum(self.run_ranks(run)), 0)
+
+    def test_of_gradients_on_a_device_are_those_after_all_that_was_begun(self):
+        near, flush = threading.local(), Stager.flush
+
+        def noted(stager, *args, **how):
+            # Rank 1 begins its operation when rank 0, whose operation has begun, waits for the end
+            if near.rank == 0:
+                waiting.set()
+            else:
+                self.assertTrue(waiting.wait(LONG))
+                near.device.current.release()
+            return flush(stager, *args, **how)
+
+        def run(comm, total, use):
+            near.rank, near.device = comm.rank, FakeTorchDevice()
+            state = dblp.torch.State(comm)
+            state.load_state_dict({"residuals": {"0": torch.ones(4)}, "scale": 1})
+            if comm.rank:
+                near.device.current = Stream()
+                near.device.current.hold()
+            bucket = Bucket(torch.zeros(4))
+            future = dblp.torch.hook(state, bucket)
+            if comm.rank == 0:
+                stager(comm).flush(LONG)
+            begun.wait(LONG)
+            use(state)
+            future.wait()
+            return bucket.buffer().tolist(), {name: r.tolist() for name, r in state.state_dict()["residuals"].items()}
+
+        for use, left in ((dblp.torch.State.state_dict, [0.0]), (lambda state: state.scale(2.0), [0.0]), (dblp.torch.State.reset, []),
+                          (lambda state: state.load_state_dict({"residuals": {"0": torch.full((4,), 3.0)}, "scale": 1}), [3.0])):
+            waiting, begun = threading.Event(), threading.Barrier(2)
+            with unittest.mock.patch("dblp.torch.device_of", lambda _: near.device), \
+                    unittest.mock.patch("dblp.tensors.Stager.flush", noted):
+                got = self.run_ranks(lambda comm, total, use=use: run(comm, total, use))
+            self.assertEqual(got, [([1.0] * 4, {"0": value * 4 for value in [left] if value})] * 2)
 
     def assert_load_is_refused(self, state, why, residuals, scale=1):
         """What was there before is left"""
