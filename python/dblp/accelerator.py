@@ -67,7 +67,8 @@ class Accelerator:
         event.synchronize()
 
     def pinned(self, nbytes: int) -> torch.Tensor:
-        return torch.empty(nbytes, dtype=torch.uint8, pin_memory=True)
+        # The program may have another default device
+        return torch.empty(nbytes, dtype=torch.uint8, device="cpu", pin_memory=True)
 
     def free(self, host: torch.Tensor) -> None:
         """The caller drops its reference; PyTorch keeps the memory for later pinned tensors."""
@@ -101,7 +102,11 @@ def part_of(host: torch.Tensor, offset: int, tensor: torch.Tensor) -> torch.Tens
 def copy_part(host: torch.Tensor, offset: int, tensor: torch.Tensor, back: bool) -> None:
     """Copy a tensor into a buffer, from `offset` on, or back. Autograd, whose modes are per thread, does not see it."""
     part, tensor = part_of(host, offset, tensor), tensor.detach()
-    (tensor if back else part).copy_(part if back else tensor, non_blocking=True)
+    if back:
+        tensor.copy_(part, non_blocking=True)
+    else:
+        # A copy would conjugate or negate on the host, where it does not wait for the device
+        part.copy_(tensor.resolve_conj().resolve_neg(), non_blocking=True)
 
 
 _known: Dict[torch.device, Accelerator] = {}

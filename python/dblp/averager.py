@@ -144,7 +144,7 @@ class Averager:
         flush(self.comm)
         for dtype, same in _by_dtype(tensors).items():
             data = _flat(same).view(torch.uint8)
-            rest = torch.zeros(-data.numel() % Dtype.DBLP_INT32.itemsize, dtype=torch.uint8)
+            rest = torch.zeros(-data.numel() % Dtype.DBLP_INT32.itemsize, dtype=torch.uint8, device="cpu")
             whole = torch.cat([data, rest])
             begin(self.comm, _c.lib.dblp_allgather, whole.view(torch.int32), op).wait()
             _back(whole[:data.numel()].view(dtype), same)

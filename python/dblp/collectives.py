@@ -37,7 +37,7 @@ _FOLDS: Dict[str, Callable[[Any, Any], Any]] = {
 
 def _real(dtype: torch.dtype) -> torch.dtype:
     """The type of the parts of a complex number"""
-    return torch.empty(0, dtype=dtype).real.dtype if dtype.is_complex else dtype
+    return torch.empty(0, dtype=dtype, device="cpu").real.dtype if dtype.is_complex else dtype
 
 
 class Reduction:
@@ -73,7 +73,7 @@ class Reduction:
         if self.native:
             return
         try:
-            one = torch.ones(1, dtype=dtype)
+            one = torch.ones(1, dtype=dtype, device="cpu")
             self.fold([one, one])
         except (RuntimeError, TypeError) as e:
             raise TypeError(f"{why}: {e}") from e
@@ -162,7 +162,7 @@ class Collectives:
 
     def _fold(self, t: torch.Tensor, by: Reduction, out: Optional[torch.Tensor]) -> Begun:
         """Gather contributions, and combine them into `out`; None: not on this rank"""
-        every = torch.empty((self.size, t.numel()), dtype=t.dtype)
+        every = t.new_empty((self.size, t.numel()))
         every[self.rank].copy_(t.detach().reshape(-1))
 
         def fold() -> None:
@@ -208,7 +208,7 @@ class Collectives:
         return Begun(requests, _back(out, flats[self.rank]))
 
     def _fold_parts(self, out: torch.Tensor, inputs: Sequence[torch.Tensor], by: Reduction) -> Begun:
-        every = [torch.empty(out.numel(), dtype=out.dtype) for _ in range(self.size)]
+        every = [out.new_empty(out.numel()) for _ in range(self.size)]
 
         def fold() -> None:
             out.detach().copy_(by.fold(every).view(out.shape))
@@ -228,7 +228,7 @@ class Collectives:
         outs[self.rank].detach().copy_(t.detach().reshape(outs[self.rank].shape))
         if len({_bytes(out) for out in outs}) > 1:
             return Begun.all([self.broadcast(out, rank, limit_ms) for rank, out in enumerate(outs)])
-        whole = torch.empty((self.size, t.numel()), dtype=t.dtype)
+        whole = t.new_empty((self.size, t.numel()))
         whole[self.rank].copy_(t.detach().reshape(-1))
         backs = [_back(out, part) for rank, (out, part) in enumerate(zip(outs, whole)) if rank != self.rank]
         return Begun([self._move(_c.lib.dblp_allgather, whole, limit_ms)], _steps(backs))

@@ -71,7 +71,7 @@ class Residuals:
         return self._comm.nranks if DTYPES[dtype].itemsize == 2 else 1
 
     def _read(self, layout: Layout) -> Dict[str, torch.Tensor]:
-        flat = torch.empty(sum(layout.sizes), dtype=layout.dtype)
+        flat = torch.empty(sum(layout.sizes), dtype=layout.dtype, device="cpu")
         error = self._call(_c.lib.dblp_residual_get, layout, flat)
         if error == -errno.ENOENT:
             return {}
@@ -90,7 +90,7 @@ class Residuals:
                 raise ValueError(f"the residual of {name} has {tensor.numel()} elements, not {size}")
 
     def _write(self, layout: Layout, pieces: Dict[str, torch.Tensor]) -> None:
-        flat = torch.cat([pieces[name].reshape(-1) if name in pieces else torch.zeros(size)
+        flat = torch.cat([pieces[name].reshape(-1) if name in pieces else torch.zeros(size, device="cpu")
                           for name, size in zip(layout.names, layout.sizes)])
         error = self._call(_c.lib.dblp_residual_set, layout, (flat / self._share(layout.dtype)).to(layout.dtype))
         if error:
@@ -111,7 +111,7 @@ class Residuals:
     def set(self, pieces: Dict[str, torch.Tensor]) -> None:
         self._check(pieces)
         self.reset()
-        self._held = dict(pieces)
+        self._held = {name: tensor.cpu() for name, tensor in pieces.items()}
         for layout in self._layouts.values():
             self._take(layout)
 

@@ -82,7 +82,7 @@ class _Norms:
 
     def __init__(self, job: int, rounds: int) -> None:
         self._job, self._rounds = job, rounds
-        self._squares = torch.zeros(())
+        self._squares = torch.zeros((), device="cpu")
         self._sum = 0.0
         self._count = 0
 
@@ -96,7 +96,7 @@ class _Norms:
 
     def take(self) -> torch.Tensor:
         """The sum of squares of a gradient, whose buckets were added"""
-        squares, self._squares = self._squares, torch.zeros(())
+        squares, self._squares = self._squares, torch.zeros((), device="cpu")
         return squares
 
     def report(self, squares: float, scale: float) -> None:

@@ -227,6 +227,18 @@ class Reductions(Test):
             return t.tolist()
         self.assertEqual(self.run_ranks(2, run), [[2.0] * 3] * 2)
 
+    def test_do_not_depend_on_the_default_device(self):
+        def run(group):
+            n, rank = group.size(), group.rank()
+            for dtype in torch.float32, torch.complex64, torch.int8:
+                t, outs, whole, part = (torch.full(s, rank + 1).to(dtype) for s in ((3,), (n, 3), (n, 3), (3,)))
+                with torch.device("meta"):
+                    group.allreduce([t]).wait()
+                    group._reduce_scatter_base(part, whole).wait()
+                    group.allgather([list(outs)], [part]).wait()
+                self.assertEqual((t.tolist(), part.tolist(), outs.tolist()), ([3] * 3, [3] * 3, [[3] * 3] * n))
+        self.run_ranks(2, run)
+
     def test_bools_are_combined_as_sets(self):
         def run(group):
             opts = dist.AllreduceOptions()
@@ -511,6 +523,11 @@ class Devices(OnDevice, Test):
             work.wait()
             return t.tolist()
         self.assertEqual(self.run_ranks(2, run), [[3.0] * 3] * 2)
+
+    def test_have_pinned_memory_of_the_cpu_whatever_the_default_device(self):
+        with unittest.mock.patch("torch.empty") as empty:
+            Accelerator.pinned(None, 5)
+        empty.assert_called_once_with(5, dtype=torch.uint8, device="cpu", pin_memory=True)
 
     def test_with_a_number_become_the_current_one(self):
         for name, has, called in (("cuda:1", ["set_device"], True), ("cuda", ["set_device"], False), ("mps:0", [], False)):
