@@ -80,6 +80,11 @@ def _dense(*tensors: torch.Tensor) -> None:
     device_among(tensors)
 
 
+def _is_sparse(t: Any) -> bool:
+    """Is it a tensor of gradients of an embedding, in memory of the CPU?"""
+    return isinstance(t, torch.Tensor) and t.layout == torch.sparse_coo and t.device.type == "cpu"
+
+
 def _same(what: str, tensors: Sequence[torch.Tensor], t: torch.Tensor) -> None:
     """The tensors have the type of t"""
     for other in tensors:
@@ -243,9 +248,11 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     def allreduce(self, tensors: List[torch.Tensor], opts: Any = None) -> Any:
         """all_reduce()"""
-        _dense(*tensors)
         op = opts.reduceOp if opts is not None else dist.ReduceOp.SUM
         by = [self._by(opts, op, t.dtype) for t in tensors]
+        if len(tensors) == 1 and _is_sparse(tensors[0]):
+            return self._work([partial(self._collectives.sparse_all_reduce, tensors[0], by[0])], tensors)
+        _dense(*tensors)
         return self._work([partial(self._collectives.all_reduce, t, b) for t, b in zip(tensors, by)], tensors,
                           tensors, tensors)
 

@@ -88,6 +88,16 @@ class Reduction:
         if self._factor is not None:
             contribution.mul_(self._factor)
 
+    def summand(self, sparse: torch.Tensor) -> torch.Tensor:
+        """A contribution of a sparse tensor. Raises TypeError for other reductions than sums and averages."""
+        if not self.native:
+            raise TypeError(f"sparse tensors of {sparse.dtype} cannot be reduced by {self._name}: only summed and averaged")
+        return (sparse if self._factor is None else sparse * self._factor).coalesce()
+
+    def mean(self, total: torch.Tensor, size: int) -> torch.Tensor:
+        """The result for a sum of so many contributions."""
+        return total / size if self._name == "AVG" else total
+
     def fold(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
         """Combine contributions, in the order of their ranks."""
         return functools.reduce(_FOLDS[self._name], parts)
@@ -170,6 +180,26 @@ class Collectives:
                 out.detach().copy_(by.fold(list(every)).view(out.shape))
 
         return Begun([self._move(_c.lib.dblp_allgather, every, 0)], fold)
+
+    def sparse_all_reduce(self, t: torch.Tensor, by: Reduction) -> Begun:
+        """
+        Sum a sparse tensor of all ranks, in place: each gets the elements of all. Waits until all ranks have said how
+        many they have.
+        """
+        own = by.summand(t.detach())
+        counts = torch.empty(self.size, dtype=torch.int64, device="cpu")
+        counts[self.rank] = own._nnz()  # pylint: disable=protected-access
+        self.all_gather_into(counts, counts[self.rank:self.rank + 1]).wait()
+        places = [own.indices().new_empty((own.sparse_dim(), n)) for n in counts.tolist()]
+        parts = [own.values().new_empty((n, *own.values().shape[1:])) for n in counts.tolist()]
+
+        def add() -> None:
+            every = torch.sparse_coo_tensor(torch.cat(places, 1), torch.cat(parts), own.shape, device="cpu")
+            # detach() of a sparse tensor has no part in a copy to it
+            with torch.no_grad():
+                t.copy_(by.mean(every.coalesce(), self.size))
+
+        return Begun.all([self.all_gather(places, own.indices()), self.all_gather(parts, own.values())]).then(add)
 
     def reduce(self, t: torch.Tensor, root: int, by: Reduction) -> Begun:
         """Combine a tensor of all ranks at the root; other tensors keep their values."""

@@ -205,6 +205,22 @@ def zero():
     same(ours, gloos, 0 if dist.get_world_size() == 2 else 1e-6)
 
 
+def sparse():
+    """Gradients of an embedding are sparse tensors"""
+    class Words(Model):
+        def __init__(self):
+            super().__init__()
+            self.words = nn.Embedding(50, 10, sparse=True)
+
+        def forward(self, x, rare=False):
+            return super().forward(self.words((x[:, 0] * 10).long() % 50) + x, rare)
+
+    other = gloo()
+    for view in False, True:
+        same(*(trained(lambda m, g=g, view=view: DDP(m, process_group=g, gradient_as_bucket_view=view), Words,
+                       make_opt=lambda p: torch.optim.SGD(p, 0.05)) for g in (None, other)))
+
+
 def compiled():
     """torch.compile(), without a compiler of C"""
     other = gloo()

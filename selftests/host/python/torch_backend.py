@@ -219,9 +219,10 @@ class Reductions(Test):
                 with self.assertRaisesRegex(TypeError, why):
                     group.allreduce([torch.ones(3).to(dtype)], opts)
             opts.reduceOp = RO.SUM
-            for wrong, why in ((torch.ones(3, device="meta"), "on meta, a device without streams"), (torch.eye(3).to_sparse(), "sparse_coo")):
+            for wrong, why in (([torch.ones(3, device="meta")], "on meta, a device without streams"),
+                               ([torch.eye(3).to_sparse()] * 2, "sparse_coo")):
                 with self.assertRaisesRegex(TypeError, why):
-                    group.allreduce([wrong], opts)
+                    group.allreduce(wrong, opts)
             t = torch.ones(3)
             group.allreduce([t], opts).wait()
             return t.tolist()
@@ -238,6 +239,27 @@ class Reductions(Test):
                     group.allgather([list(outs)], [part]).wait()
                 self.assertEqual((t.tolist(), part.tolist(), outs.tolist()), ([3] * 3, [3] * 3, [[3] * 3] * n))
         self.run_ranks(2, run)
+
+    def test_all_reduce_sums_sparse_tensors(self):
+        def run(group):
+            n, rank = group.size(), group.rank()
+            opts = dist.AllreduceOptions()
+            for op, dense in itertools.product((RO.SUM, RO.AVG), (0, 1)):
+                opts.reduceOp = op
+                # Rank 0 has no element, and each other rank one of its own more, which it has twice
+                inputs = [torch.zeros(n + 1, 3) for _ in range(n)]
+                for r, one in enumerate(inputs):
+                    one[:r + 1, 1] = 2.0 * r
+                t = (inputs[rank] / 2).to_sparse(2 - dense)
+                t = torch.sparse_coo_tensor(t._indices().repeat(1, 2), t._values().repeat(2, *[1] * dense), t.shape)
+                work = group.allreduce([t], opts)
+                self.assertIs(work.result()[0], t)
+                self.assert_same(t.to_dense(), sum(inputs) / (n if op == RO.AVG else 1))
+            opts.reduceOp = RO.MAX
+            with self.assertRaisesRegex(TypeError, "sparse tensors of torch.float32 cannot be reduced by MAX"):
+                group.allreduce([t], opts)
+        for n in 1, 3:
+            self.run_ranks(n, run)
 
     def test_bools_are_combined_as_sets(self):
         def run(group):

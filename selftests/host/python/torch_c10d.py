@@ -39,7 +39,7 @@ class Trainings(Test):
         self.assertEqual((status, out), (0, ["[0] the same 64", "[1] the same 64"]), err)
 
     def test_by_fsdp2_with_one_optimizer_and_compiled_have_the_bits_of_gloo(self):
-        self.same(2, 2 + 1 + 2, "fsdp", "zero", "compiled")
+        self.same(2, 2 + 1 + 2 + 2, "fsdp", "zero", "compiled", "sparse")
 
     def test_by_hybrid_shards_have_the_sums_of_gloo(self):
         self.same(4, 1 + 2, "hsdp", "fsdp")
