@@ -31,6 +31,7 @@ from .ending import at_end, end
 from .meeting import Meeting, next_store
 from .options import Options, current
 from .starting import Starter, device_among
+from .tensors import aborter
 from .units import env_number
 from .work import Begun, Completer, Work
 
@@ -430,8 +431,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     def abort(self) -> None:
         """Let all operations fail, on all ranks."""
-        for comm in list(self._comms):
-            comm.abort()
+        aborter(self._comms)()
 
     def shutdown(self) -> None:
         """Leave the group."""

@@ -130,7 +130,7 @@ class Meeting:
         return int(self._store.add("agreed", 0))
 
     def _all_agreed(self) -> bool:
-        """The number is asked for first, because it is short. It has ranks that did so again"""
+        """Asks for the number first, because its reply is short; a rank that has agreed again counts twice"""
         return self._agreed() >= self._size and bool(self._store.check([f"agreed/{rank}" for rank in range(self._size)]))
 
     def _compare(self, facts: Dict[str, Any]) -> bool:

@@ -970,6 +970,9 @@ class Failures(Test):
                 group.abort()
             with self.assertRaisesRegex(RuntimeError, "rank 1 has failed: Operation canceled"):
                 work.wait()
+            group.shutdown()
+            # As abort_process_group() may do
+            group.abort()
         begun = threading.Barrier(2)
         self.run_ranks(2, run)
 
