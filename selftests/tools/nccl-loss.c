@@ -347,6 +347,18 @@ TEST_F(newest, a_sender_of_an_older_version_needs_the_simple_protocol)
 	CALL(close_listen, listener);
 }
 
+/* Other threads may have opened communicators, and be opening their connections */
+TEST_F(unseen, a_communicator_that_is_refused_leaves_classes_as_they_are)
+{
+	allow("7:2.5%");
+	ASSERT_EQ(0, nccl_init());
+	setenv("DBLP_NCCL_LOSSY", "8:2%,7", 1);
+	EXPECT_EQ(ncclInvalidUsage, nccl_init());
+	ASSERT_TRUE(open_class(7));
+	EXPECT_TRUE(is_said("traffic class 7 has a loss budget of 25000 ppm"));
+	close_all();
+}
+
 TEST_F(newest, invalid_classes_are_refused)
 {
 	static const char *const wrong[] = {

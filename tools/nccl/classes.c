@@ -15,14 +15,29 @@
 
 #define CLASSES_MAX	16
 
-static struct {
-	int		number;
-	uint32_t	budget;
-} class[CLASSES_MAX];
-static unsigned int n_classes;
+struct classes {
+	unsigned int	n;
+	struct {
+		int		number;
+		uint32_t	budget;
+	} class[CLASSES_MAX];
+};
+
+static struct classes classes;
+
+/* Loss budget of a class, ppm; 0: it is reliable */
+static uint32_t budget_of(const struct classes *cs, int number)
+{
+	unsigned int i;
+
+	for (i = 0; i < cs->n; i++)
+		if (cs->class[i].number == number)
+			return cs->class[i].budget;
+	return 0;
+}
 
 /* Add @text, CLASS:SHARE, to the classes. Returns NULL, or the reason why it is wrong */
-static const char *add_class(char *text)
+static const char *add_class(struct classes *cs, char *text)
 {
 	char *colon = strchr(text, ':');
 	const char *why;
@@ -41,14 +56,14 @@ static const char *add_class(char *text)
 		return why;
 	if (!budget)
 		return "is reliable without being named";
-	if (net_class_budget((int)number))
+	if (budget_of(cs, (int)number))
 		return "names a class again";
-	class[n_classes].number = (int)number;
-	class[n_classes++].budget = budget;
+	cs->class[cs->n].number = (int)number;
+	cs->class[cs->n++].budget = budget;
 	return NULL;
 }
 
-static enum nccl_result add_classes(const char *env, char *list)
+static enum nccl_result add_classes(struct classes *cs, const char *env, char *list)
 {
 	const char *word[CLASSES_MAX], *why;
 	size_t n = dblp_words(list, word, CLASSES_MAX), i;
@@ -59,7 +74,7 @@ static enum nccl_result add_classes(const char *env, char *list)
 		return ncclInvalidUsage;
 	}
 	for (i = 0; i < n; i++) {
-		why = add_class((char *)word[i]);
+		why = add_class(cs, (char *)word[i]);
 		if (!why)
 			continue;
 		net_warn("DBLP_NCCL_LOSSY=%s: '%s' %s", env, word[i], why);
@@ -71,28 +86,26 @@ static enum nccl_result add_classes(const char *env, char *list)
 enum nccl_result net_classes_init(void)
 {
 	const char *env = getenv("DBLP_NCCL_LOSSY");
-	enum nccl_result result;
+	enum nccl_result result = ncclSuccess;
+	struct classes found = { 0 };
 	char *list;
 
-	n_classes = 0;
-	if (!env || !*env)
-		return ncclSuccess;
-	list = strdup(env);
-	if (!list)
-		return ncclSystemError;
-	result = add_classes(env, list);
-	free(list);
+	if (env && *env) {
+		list = strdup(env);
+		if (!list)
+			return ncclSystemError;
+		result = add_classes(&found, env, list);
+		free(list);
+	}
+	/* Other threads may be opening connections of an earlier communicator */
+	if (!result && memcmp(&classes, &found, sizeof(found)))
+		classes = found;
 	return result;
 }
 
 uint32_t net_class_budget(int traffic_class)
 {
-	unsigned int i;
-
-	for (i = 0; i < n_classes; i++)
-		if (class[i].number == traffic_class)
-			return class[i].budget;
-	return 0;
+	return budget_of(&classes, traffic_class);
 }
 
 bool net_only_simple(void)
