@@ -76,6 +76,7 @@ class LaneFlags(IntFlag):
     DBLP_LANE_BUDGET = 1 << 0
     DBLP_LANE_POLICY = 1 << 1
     DBLP_LANE_NOT_ECT = 1 << 2
+    DBLP_LANE_AFTER = 1 << 3
 
 
 class PlanFlags(IntFlag):

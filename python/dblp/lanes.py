@@ -26,6 +26,8 @@ class Lane(NamedTuple):
         These are the blocks with the largest elements; the others use lane `rest`. 0: all
         elements use this lane.
     rest: number of a lane without `large`.
+    after: in each round of a plan, messages to a rank wait until those to it by lane 0 are closed.
+        Not for lane 0. If the network sends lane 0 first, it would drop them meanwhile.
     """
 
     budget: Union[str, int, None] = None
@@ -35,6 +37,7 @@ class Lane(NamedTuple):
     ect: bool = True
     large: Union[str, int] = 0
     rest: int = 0
+    after: bool = False
 
 
 class LaneResult(NamedTuple):
@@ -62,6 +65,8 @@ def _lane(lane: Lane) -> Any:
     set_loss(c, lane, LaneFlags.DBLP_LANE_BUDGET, LaneFlags.DBLP_LANE_POLICY)
     if not lane.ect:
         c.flags |= LaneFlags.DBLP_LANE_NOT_ECT
+    if lane.after:
+        c.flags |= LaneFlags.DBLP_LANE_AFTER
     return c
 
 
@@ -70,6 +75,8 @@ def lane_array(lanes: Sequence[Lane]) -> Any:
     for i, lane in enumerate(lanes):
         for name in "priority", "tos", "rest":
             number(f"{name} of lane {i}", getattr(lane, name))
+        if lane.after and not i:
+            raise ValueError("lane 0 cannot wait for itself")
         if lane.tos > 0xfc or lane.tos % 4:
             raise ValueError(f"tos of lane {i} is {lane.tos}, not a multiple of 4 up to 252")
         if parse_budget(lane.large) and not (lane.rest < len(lanes) and

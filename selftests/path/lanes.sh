@@ -11,6 +11,8 @@
 . "$(dirname "$(readlink -f "$0")")/../lib/network.sh"
 
 trap 'no_network; cleanup' EXIT
+# Sizes of the queues, see important_first
+queues=()
 switched 4 none 0 0 && important_first server 50mbit || exit 1
 for i in 0 1 2 3; do
 	tc -n "h$i" qdisc add dev eth0 root netem delay 250us limit 100000 || exit 1
@@ -20,7 +22,7 @@ done
 # dblp-perf, $bands has the counters of the port
 gather()
 {
-	important_first server 50mbit || return
+	important_first server 50mbit "${queues[@]}" || return
 	result=$(dblp-perf collective -j --spawn server,h0,h1,h2,h3 --plan ps --server \
 		--op reduce-scatter --dtype int32 --size 200000 --count 8 --warmup 1 "$@") || return
 	bands=$(band_counts server)
@@ -103,6 +105,18 @@ shared()
 	return "$good"
 }
 
+# In short queues, what waits for the first layers is not dropped behind them
+waits()
+{
+	local queues=(12 3 9) dropped time two=(--lane share=20%,tos=40,budget=0%
+		--lane share=80%,tos=48,not-ect,budget=14%,policy=early)
+
+	gather "${two[@]}" || return
+	dropped=$(jq '.bands[2].dropped' <<< "$bands") time=$(jq .ns.p50 <<< "$result")
+	gather "${two[@]/not-ect/not-ect,after}" &&
+		holds "\$b.bands[2].dropped < 0.6 * $dropped and \$r.ns.p50 < 0.95 * $time"
+}
+
 # Four ranks on one host: over AF_DBLP, an allreduce takes no longer than over TCP
 one_host()
 {
@@ -123,5 +137,6 @@ try_virtual "only the least important data is dropped" least_first
 try_virtual "ECT packets are marked, not dropped" marked_instead
 try_virtual "the first layers arrive first" first
 try_virtual "other traffic leaves half of the link" shared
+try_virtual "lanes that wait for the first layers are dropped less" waits
 try_virtual "ranks on one host take no longer than over TCP" one_host
 done_testing

@@ -11,7 +11,7 @@
 static const struct dblp_lane lanes[3] = {
 	{ .large = 300000, .rest = 2, .tos = 0x28, .priority = 4 },
 	{ .tos = 0xb8 },
-	{ .priority = 1 },
+	{ .priority = 1, .flags = DBLP_LANE_AFTER },
 };
 
 /* Parts of alternating lanes, some of minimum length */
@@ -131,6 +131,43 @@ TEST(asked_is_reported_by_lane)
 	EXPECT_EQ(4 * (1 + 208 + 3), r->lane[2].asked);
 	EXPECT_LE(r->lane[0].ns, r->ns);
 	EXPECT_LT(0, r->lane[1].ns);
+}
+
+/* Does step @i wait for a send by lane 0 in its round, to its peer, that ends with a report? */
+static bool waits_for_lane_0(const struct dblp_sched *s, u32 i)
+{
+	u32 k, e;
+
+	for (k = 0; k < s->n; k++)
+		for (e = s->after[k]; e < s->after[k + 1]; e++)
+			if (s->next[e] == i && s->step[k].op == DBLP_STEP_SEND)
+				return s->way[k].lane == 0 && s->way[k].awaited &&
+				       s->step[k].peer == s->step[i].peer &&
+				       s->step[k].round == s->step[i].round;
+	return false;
+}
+
+/* With messages of 700 elements a lane sends several in a round */
+TEST(a_lane_waits_for_what_lane_0_sends)
+{
+	static const struct dblp_lane two[2] = { { .tos = 0x28 }, { .flags = DBLP_LANE_AFTER } };
+	const struct dblp_lane_part part[2] = { { 0, 9000, 0, 0 }, { 9000, 50000, 1, 0 } };
+	const struct dblp_layout layout = { two, 2, part, 2, 700 };
+	struct dblp_plan plan = { .nranks = 4, .rank = 1, .count = 50000 };
+	struct dblp_sched *s;
+	u32 i, sends;
+
+	for (plan.algo = DBLP_PS; plan.algo <= DBLP_RING; plan.algo++) {
+		ASSERT_EQ(0, dblp_sched_new(&plan, &layout, &s));
+		for (i = 0, sends = 0; i < s->n; i++) {
+			if (s->step[i].op != DBLP_STEP_SEND)
+				continue;
+			sends += s->way[i].lane;
+			EXPECT_EQ(s->way[i].lane == 1, waits_for_lane_0(s, i));
+		}
+		EXPECT_LT(50, sends);
+		dblp_sched_put(s);
+	}
 }
 
 /* Large elements are not sent twice: the overhead is a few bytes for their positions */

@@ -21,7 +21,7 @@ TEST(invalid_lanes_are_refused)
 		{ .large = 200000, .rest = 2, .tos = 0xfc, .priority = 6 },
 		{ .flags = DBLP_LANE_BUDGET | DBLP_LANE_POLICY, .budget = 1000000,
 		  .policy = 2 },
-		{ .flags = DBLP_LANE_NOT_ECT },
+		{ .flags = DBLP_LANE_NOT_ECT | DBLP_LANE_AFTER },
 	};
 	struct dblp_lane bad[3];
 
@@ -33,7 +33,8 @@ TEST(invalid_lanes_are_refused)
 		change; \
 		EXPECT_EQ(-EINVAL, dblp_lanes_check(bad, 3)) TH_LOG(#change); \
 	} while (0)
-	BAD(bad[1].flags = 1 << 3);
+	BAD(bad[1].flags = 1 << 4);
+	BAD(bad[0].flags = DBLP_LANE_AFTER);
 	BAD(bad[1].budget = 1000001);
 	BAD(bad[1].policy = 3);
 	BAD(bad[1].tos = 2);

@@ -13,8 +13,8 @@ static struct dblp_lane lane[DBLP_LANES_MAX];
 static uint32_t shares[DBLP_LANES_MAX];
 static struct dblp_lane_part part[DBLP_LANES_MAX];
 
-enum { LANE_SHARE, LANE_TOS, LANE_PRIORITY, LANE_BUDGET, LANE_POLICY, LANE_NOT_ECT, LANE_LARGE,
-	LANE_REST };
+enum { LANE_SHARE, LANE_TOS, LANE_PRIORITY, LANE_BUDGET, LANE_POLICY, LANE_NOT_ECT, LANE_AFTER,
+	LANE_LARGE, LANE_REST };
 
 static const char *const words[] = {
 	[LANE_SHARE]	= "share",
@@ -23,6 +23,7 @@ static const char *const words[] = {
 	[LANE_BUDGET]	= "budget",
 	[LANE_POLICY]	= "policy",
 	[LANE_NOT_ECT]	= "not-ect",
+	[LANE_AFTER]	= "after",
 	[LANE_LARGE]	= "large",
 	[LANE_REST]	= "rest",
 	NULL
@@ -33,7 +34,7 @@ static void set_word(struct dblp_lane *l, uint32_t *part_of, char *word)
 	char *name = strsep(&word, "="), *value = word;
 	int which = choice("lane", name, words);
 
-	if (!value != (which == LANE_NOT_ECT))
+	if (!value != (which == LANE_NOT_ECT || which == LANE_AFTER))
 		wrong("--lane: %s %s", name, value ? "has no value" : "has a value");
 	switch (which) {
 	case LANE_SHARE: *part_of = share("lane share", value); break;
@@ -42,6 +43,7 @@ static void set_word(struct dblp_lane *l, uint32_t *part_of, char *word)
 	case LANE_LARGE: l->large = share("lane large", value); break;
 	case LANE_REST: l->rest = number("lane rest", value, 0, DBLP_LANES_MAX - 1); break;
 	case LANE_NOT_ECT: l->flags |= DBLP_LANE_NOT_ECT; break;
+	case LANE_AFTER: l->flags |= DBLP_LANE_AFTER; break;
 	case LANE_BUDGET:
 		l->budget = share("lane budget", value);
 		l->flags |= DBLP_LANE_BUDGET;
@@ -72,7 +74,7 @@ void lanes_check(void)
 
 	for (i = 0; i < coll.attr.lanes; i++) {
 		all += shares[i];
-		lossy |= lane[i].flags;
+		lossy |= lane[i].flags & ~(uint32_t)DBLP_LANE_AFTER;
 		if (lane[i].tos % 4)
 			wrong("--lane: tos takes a multiple of 4, not %u", lane[i].tos);
 		if (lane[i].large && (lane[i].rest >= coll.attr.lanes || lane[lane[i].rest].large))

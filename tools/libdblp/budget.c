@@ -74,6 +74,7 @@ int dblp_budget_set(struct dblp_link *l, const struct dblp_task *t,
 	info->flags = DBLP_SND_BUDGET;
 	if (dblp_task_comm(t)->transport->protocol)
 		return 0;
+	info->tag = ++l->out.tag;
 	if (t->step->reliable && !dblp_keeps(t)) {
 		info->flags |= DBLP_SND_POLICY;
 		info->policy = DBLP_POLICY_FULL;
@@ -84,7 +85,6 @@ int dblp_budget_set(struct dblp_link *l, const struct dblp_task *t,
 		err = budget_of(l, op, &budget);
 	if (err)
 		return err;
-	info->tag = ++l->out.tag;
 	info->budget = dblp_losses_budget(l, t, dblp_link_bytes(l, t), budget);
 	if (lane->flags & DBLP_LANE_POLICY || op->flags & DBLP_OP_POLICY) {
 		info->flags |= DBLP_SND_POLICY;

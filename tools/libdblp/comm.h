@@ -61,11 +61,15 @@ struct dblp_req;
  * @DBLP_LANE_POLICY: @policy is set and replaces the policy of operations
  * @DBLP_LANE_NOT_ECT: data is not ECT(0): queues drop it where they mark ECT(0)
  *	("dblp" only, see %DBLP_ECT)
+ * @DBLP_LANE_AFTER: not for lane 0: in each round of a plan, messages to a rank
+ *	wait until those to it by lane 0 are closed (TCP: taken by the socket).
+ *	If the network sends lane 0 first, it would drop them meanwhile
  */
 enum dblp_lane_flags {
 	DBLP_LANE_BUDGET	= 1 << 0,
 	DBLP_LANE_POLICY	= 1 << 1,
 	DBLP_LANE_NOT_ECT	= 1 << 2,
+	DBLP_LANE_AFTER		= 1 << 3,
 };
 
 /**

@@ -18,11 +18,12 @@ static bool lane_good(const struct dblp_lane *lane, uint32_t n, uint32_t i)
 {
 	const struct dblp_lane *l = &lane[i];
 	const uint32_t flags = DBLP_LANE_BUDGET | DBLP_LANE_POLICY |
-			       DBLP_LANE_NOT_ECT;
+			       DBLP_LANE_NOT_ECT | DBLP_LANE_AFTER;
 
 	if (l->flags & ~flags || l->budget > DBLP_PPM ||
 	    l->policy > DBLP_POLICY_EARLY || l->tos > 0xfc || l->tos % 4 ||
-	    l->large >= DBLP_PPM || l->reserved)
+	    l->large >= DBLP_PPM || l->reserved ||
+	    (l->flags & DBLP_LANE_AFTER && !i))
 		return false;
 	/* The lane for the other elements must not divide them again */
 	return l->large ? l->rest < n && !lane[l->rest].large : !l->rest;

@@ -49,12 +49,15 @@ enum dblp_choice {
  * @lane: the lane; for a local step, the lane of its elements
  * @choice: &enum dblp_choice
  * @goes_on: it continues the step before it, which had more than @most elements
+ * @awaited: a send that ends when its messages are closed, because lanes with
+ *	%DBLP_LANE_AFTER wait for it
  * @large: ppm: share of the elements that are large; 0: one lane carries all
  */
 struct dblp_way {
 	uint8_t		lane;
 	uint8_t		choice;
 	bool		goes_on;
+	bool		awaited;
 	uint32_t	large;
 };
 

@@ -93,7 +93,7 @@ static void end_late(struct dblp_req *req)
 static bool is_for_late(const struct dblp_task *t)
 {
 	return t->step->op == DBLP_STEP_SEND && !t->ended && !t->waits &&
-	       *late_flag(t) &&
+	       *late_flag(t) && !t->reports &&
 	       (t->step->reliable ||
 		(t->req->op.rule == DBLP_BUBBLE && !t->req->key));
 }

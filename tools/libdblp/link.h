@@ -98,7 +98,7 @@ enum dblp_part {
 /**
  * struct dblp_out_msg - the message being sent on a link
  * @part: its kind
- * @tag: tag of the last message that may lose data
+ * @tag: tag of the last message with data
  * @budget: its budget, ppm
  * @head: its head
  * @runs: encoded runs, or NULL

@@ -571,10 +571,11 @@ int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 {
 	uint64_t offset = t->step->offset + t->done;
 	struct dblp_req *req = t->req;
+	const bool feedback = has_feedback(req) && !t->step->reliable;
 	struct dblp_record *r;
 
-	if (l->comm->transport->protocol ||
-	    !(dblp_repairs(t) || (!t->step->reliable && kept_by(req))))
+	if (l->comm->transport->protocol || t->own ||
+	    !(feedback || carry_of(l, t) || dblp_repairs(t) || dblp_task_way(t).awaited))
 		return 0;
 	r = new_record(l, t, tag, count);
 	if (!r)
@@ -585,7 +586,7 @@ int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 	*l->record_end = r;
 	l->record_end = &r->next;
 	t->reports++;
-	if (has_feedback(req))
+	if (feedback)
 		keep_sent(req, offset, count, r->is_sparse ? &r->sparse : NULL);
 	return 0;
 }
@@ -623,7 +624,7 @@ struct dblp_task *dblp_losses_reported(struct dblp_link *l,
 	t = r->task;
 	loss = dblp_loss_of(m, t->req->esize, r->count,
 			    r->is_sparse ? &r->sparse : NULL);
-	if (has_feedback(t->req))
+	if (has_feedback(t->req) && !t->step->reliable)
 		t->req->result.lost += t->req->esize *
 			dblp_feedback_report(t->req->op.dtype,
 					     (char *)t->req->key->residual +

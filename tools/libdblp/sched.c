@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * Dependencies between the steps of a plan: a step waits for conflicting steps
- * of lower rounds.
+ * of lower rounds, and a send by a lane with %DBLP_LANE_AFTER for those by lane 0
+ * in its round. Lane 0 waits for lower rounds only, so no steps wait for each
+ * other.
  */
 
 #include "engine.h"
@@ -180,6 +182,58 @@ static int find_edges(const struct dblp_sched *s, struct order *o, size_t i,
 	return err;
 }
 
+static bool is_send(const struct dblp_sched *s, uint32_t i, uint32_t lane)
+{
+	return s->step[i].op == DBLP_STEP_SEND && s->way[i].lane == lane;
+}
+
+static bool goes_along(const struct dblp_sched *s, uint32_t i, uint32_t first)
+{
+	return is_send(s, first, 0) && s->step[i].peer == s->step[first].peer &&
+	       s->step[i].round == s->step[first].round;
+}
+
+/*
+ * Last step that sends by lane 0 to the peer and in the round of step @i, or @n.
+ * Links send in order, so it is enough to wait for the last one. All lanes have
+ * the same order, so the search starts from the previous one, @from.
+ */
+static uint32_t turn_of(const struct dblp_sched *s, uint32_t i, uint32_t *from)
+{
+	uint32_t k, at, last = s->n;
+
+	for (k = 0; k < s->n; k++) {
+		at = (*from + k) % s->n;
+		if (goes_along(s, i, at))
+			last = at;
+		else if (last < s->n && is_send(s, at, 0))
+			break;
+	}
+	if (last < s->n)
+		*from = last;
+	return last;
+}
+
+static int find_turns(struct dblp_sched *s, struct order *o)
+{
+	uint32_t i, k, from = 0;
+	int err = 0;
+
+	for (i = 0; i < s->n && !err; i++) {
+		const uint32_t lane = s->way[i].lane;
+
+		if (!(s->layout.lane[lane].flags & DBLP_LANE_AFTER) ||
+		    !is_send(s, i, lane))
+			continue;
+		k = turn_of(s, i, &from);
+		if (k == s->n)
+			continue;
+		s->way[k].awaited = true;
+		err = add_edge(o, k, i);
+	}
+	return err;
+}
+
 /* Sorted by first step, edges give @next, @waits and @after */
 static int take_edges(struct dblp_sched *s, struct order *o)
 {
@@ -209,6 +263,8 @@ static int find_order(struct dblp_sched *s)
 		err = find_cover(s, &o);
 	for (k = 0; k < o.n && !err; k++)
 		err = find_edges(s, &o, o.first[k], o.first[k + 1]);
+	if (!err)
+		err = find_turns(s, &o);
 	if (!err)
 		err = take_edges(s, &o);
 	free(o.bound);

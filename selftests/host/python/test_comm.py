@@ -155,13 +155,14 @@ class Sums(unittest.TestCase):
             return [lane.asked for lane in result.lanes]
 
         lanes = [dblp.Lane(large="25%", rest=2), dblp.Lane(budget="1%", policy="early", tos=40, priority=2),
-                 dblp.Lane(ect=False)]
+                 dblp.Lane(ect=False, after=True)]
         outcome = good(with_ranks(2, run, lanes=lanes))
         self.assertEqual(outcome[0], [800, 800, 2400])
 
     def test_lanes_that_cannot_be_are_refused(self):
         for lanes, error, reason in (
                 ([dblp.Lane(large="10%")], ValueError, "rest of lane 0"),
+                ([dblp.Lane(after=True)], ValueError, "wait for itself"),
                 ([dblp.Lane(tos=1)], ValueError, "tos of lane 0 is 1"),
                 ([dblp.Lane(priority="high")], TypeError, "priority of lane 0 must be an int"),
                 ([dblp.Lane(budget="1")], ValueError, "no unit"),
