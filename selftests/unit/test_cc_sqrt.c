@@ -286,6 +286,35 @@ TEST(sqrt__a_round_in_a_burst)
 	EXPECT_LE(late, 1);
 }
 
+/* When the others of a round have finished, the last one takes what they leave, until its end, with
+ * a window of a packet or less: losses that look like congestion end with the others
+ */
+TEST(sqrt__the_last_of_a_round_fills_the_link)
+{
+	u64 at, took = 0;
+	struct sim s;
+	u32 round, i;
+
+	path_init(&s, 4, 50, 500 * SIM_US, 8);
+	for (i = 0; i < 4; i++)
+		s.flow[i].goal = 1;
+	sim_run(&s, SIM_S / 10);
+	for (round = 0; round < 20; round++) {
+		at = s.now + 2 * SIM_MS;
+		for (i = 0; i < 4; i++)
+			sim_message(&s, i, i ? 50000 : 150000, at);
+		s.loss = 200000;
+		sim_run(&s, at + 40 * SIM_MS);
+		s.loss = 0;
+		sim_run(&s, at + SIM_S);
+		ASSERT_NE(0, s.flow[0].finished);
+		took += s.flow[0].finished - at;
+	}
+	/* It took 88 ms with a number of senders that falls from span to span, and takes 74 ms */
+	EXPECT_LE(took / 20, 80 * SIM_MS);
+	sim_free(&s);
+}
+
 /* The rate before the burst continues, during it and at once after it, although the
  * queue is still there: the lower delivery rate says nothing about the path
  */

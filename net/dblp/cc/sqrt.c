@@ -116,7 +116,8 @@ struct span {
  * @loss_queued: share of bytes lost with a queue, likewise
  * @senders: connections that send to the receiver, in calm spans
  * @peak: largest recent number of senders; a quarter of the difference is
- *	dropped each span
+ *	dropped every CALM_SPANS spans, because the last senders of a round need
+ *	it until its end
  * @random: state of a generator
  * @calm: calm spans in a row; falls in other spans
  * @acts: number of spans
@@ -678,7 +679,8 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
 	    rs->delivered >= r->cut_end)
 		on_delay(cc, r);
-	r->peak -= DIV_ROUND_UP(r->peak - cc->senders, 4);
+	if (!(r->acts % CALM_SPANS))
+		r->peak -= DIV_ROUND_UP(r->peak - cc->senders, 4);
 	r->before[0] = r->before[1];
 	r->before[1] = r->before[2];
 	r->before[2] = r->wnd;
