@@ -607,6 +607,48 @@ TEST(lossy__fills_a_link_that_loses_many)
 	}
 }
 
+static u64 received_bytes(const struct sim *s)
+{
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = 0; i < s->n; i++)
+		bytes += s->flow[i].received;
+	return bytes;
+}
+
+/* In a burst before the link, flows take what it leaves of the link; in one behind it, they do not
+ * overfill its queue. Both last for 100 ms
+ */
+TEST(lossy__takes_what_a_burst_leaves)
+{
+	const struct dblp_cc_ops *ops[] = { &dblp_cc_sqrt, &dblp_cc_lossy };
+	u64 received[2], sent;
+	struct sim s;
+	u32 i, k;
+
+	for (k = 0; k < 2; k++) {
+		path_init(&s, 3, 100, SIM_MS, 1000);
+		for (i = 0; i < 3; i++)
+			s.flow[i].ops = ops[k];
+		sim_run(&s, SIM_S);
+		s.loss = 800000;
+		received[k] = -received_bytes(&s);
+		sim_run(&s, s.now + SIM_S / 10);
+		received[k] += received_bytes(&s);
+		sim_free(&s);
+	}
+	EXPECT_GE(received[1] * 4, received[0] * 5);
+	path_init(&s, 1, 1000, 500 * SIM_US, 45);
+	s.flow[0].ops = &dblp_cc_lossy;
+	sim_run(&s, SIM_S / 5);
+	s.loss_behind = 600000;
+	sent = sent_pkts(&s);
+	sim_run(&s, s.now + SIM_S / 10);
+	EXPECT_LE(sent_pkts(&s) - sent, 83333U / 10 * 11 / 10);
+	sim_free(&s);
+}
+
 /* Switches in a connection, and back: the link stays full, without a burst */
 TEST(dblp_cc_switch__live)
 {

@@ -566,17 +566,30 @@ static void judge_path(struct root *r)
 	r->rivals = 0;
 }
 
+/*
+ * Does a burst hold the rate? A sender cannot know what others lose. The user of
+ * dblp_cc_lossy has said that loss is no congestion: then senders take what the
+ * losses leave of the path, by the delay alone.
+ */
+static bool holds_rate(const struct dblp_cc *cc, const struct root *r)
+{
+	return r->held_at && cc->ops != &dblp_cc_lossy;
+}
+
+/* Rates are invalid in a burst */
 static void on_delay(struct dblp_cc *cc, struct root *r)
 {
+	const bool rated = !r->held_at;
 	u64 delay, room, queue;
 
-	judge_path(r);
+	if (rated)
+		judge_path(r);
 	delay = standing_delay(r);
 	room = target(cc, r);
 	queue = backlog(r, delay);
-	if (!r->limited)
+	if (rated && !r->limited)
 		even_out(cc, r);
-	if (judge_rivals(cc, r, room)) {
+	if (rated && judge_rivals(cc, r, room)) {
 		grow(cc, r, delay, 0);
 		return;
 	}
@@ -676,7 +689,7 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	if (r->acts - r->undo_at > CALM_SPANS)
 		end_undo(r);
 	/* Skip every other span: it still has the previous window */
-	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
+	if (!(++r->acts & 1) && !holds_rate(cc, r) && !r->starting && r->now.n &&
 	    rs->delivered >= r->cut_end)
 		on_delay(cc, r);
 	if (!(r->acts % CALM_SPANS))
