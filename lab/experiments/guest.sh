@@ -59,7 +59,7 @@ dblp()
 	local key="$1 $2" hook="$self lossy_rounds $1 $2" transport ns
 
 	# Each transport gets a fresh network, so that all see the same one.
-	for transport in baseline dblp-0.8%-early dblp-40.8%-eager baseline-all cubic bbr; do
+	for transport in baseline dblp-{0.8%-early,40.8%-eager}{,-lossy} baseline-all cubic bbr; do
 		lossy_port 3 100mbit 1ms || fail "no network"
 		for ns in server h0 h1 h2; do
 			ip netns exec $ns sh -c 'echo 100 > /proc/sys/net/ipv4/tcp_retries2' || fail "no sysctl"
@@ -311,12 +311,12 @@ mlt_incast()
 	case $2 in
 	lanes)
 		options=(--lane "share=20%,tos=40,budget=0%,policy=full"
-			--lane "share=80%,tos=48,large=30%,rest=2,budget=0%,policy=full"
-			--lane "tos=48,not-ect,budget=20%,policy=early")
+			--lane "share=80%,tos=48,large=30%,rest=2,after,budget=0%,policy=full"
+			--lane "tos=48,not-ect,after,budget=20%,policy=early")
 		;;
 	layers)
 		options=(--lane "share=20%,tos=40,budget=0%,policy=full"
-			--lane "share=80%,tos=48,not-ect,budget=14%,policy=early")
+			--lane "share=80%,tos=48,not-ect,after,budget=14%,policy=early")
 		;;
 	dctcp) options=(--proto tcp --cc dctcp --lane share=20% --lane share=80%) ;;
 	dctcp-bands) options=(--proto tcp --cc dctcp --lane "share=20%,tos=40" --lane "share=80%,tos=48") ;;

@@ -32,7 +32,7 @@ flavours()
 {
 	case $1 in
 	dblp) echo ;;
-	dblp-lossy) echo --cc "${1#dblp-}" ;;
+	dblp-*lossy) echo "$(flavours "${1%-lossy}") --cc lossy" ;;
 	dblp-*-ports) echo --spray "${1//[^0-9]/}" ;;
 	dblp-*%) echo --budget "${1#dblp-}" ;;
 	dblp-*%-*) echo "--budget ${1:5}" | sed 's/-\([a-z]*\)$/ --policy \1/' ;;
