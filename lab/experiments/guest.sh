@@ -67,11 +67,11 @@ dblp()
 		case $transport in
 		baseline)
 			spare 7100 || fail "nothing can be spared"
-			baseline $transport 36 "$hook"
+			baseline "$transport" 36 "$hook"
 			;;
-		baseline-all) baseline $transport 3 "$hook" ;;
-		dblp-*) measure "$key" $transport fanin --size $dblp_size --warmup 0 --count 36 --hook "$hook" ;;
-		*) measure "$key" $transport fanin --size $dblp_size --warmup 0 --count 3 --hook "$hook" ;;
+		baseline-all) baseline "$transport" 3 "$hook" ;;
+		dblp-*) measure "$key" "$transport" fanin --size $dblp_size --warmup 0 --count 36 --hook "$hook" ;;
+		*) measure "$key" "$transport" fanin --size $dblp_size --warmup 0 --count 3 --hook "$hook" ;;
 		esac
 		no_network
 	done

@@ -108,8 +108,8 @@ shared()
 # In short queues, what waits for the first layers is not dropped behind them
 waits()
 {
-	local queues=(12 3 9) dropped time two=(--lane share=20%,tos=40,budget=0%
-		--lane share=80%,tos=48,not-ect,budget=14%,policy=early)
+	local queues=(12 3 9) dropped time two=(--lane "share=20%,tos=40,budget=0%"
+		--lane "share=80%,tos=48,not-ect,budget=14%,policy=early")
 
 	gather "${two[@]}" || return
 	dropped=$(jq '.bands[2].dropped' <<< "$bands") time=$(jq .ns.p50 <<< "$result")
