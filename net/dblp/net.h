@@ -94,8 +94,10 @@ enum dblp_limits {
 	DBLP_KEEPALIVE_MS	= 15000,
 	DBLP_KEEPALIVE_MIN_MS	= 10,
 	DBLP_KEEPALIVE_MAX_MS	= 86400000,
-	/* User timeout after close(), once only FIN or control frames remain */
+	/* User timeout after close(), once only FIN or control frames remain, and */
 	DBLP_CLOSE_TIMEOUT_MS	= 5000,
+	/* probe timeouts that it lasts at least, as many as TCP repeats its FIN */
+	DBLP_CLOSE_PROBES	= 8,
 	/* Default limit of orphans in a namespace */
 	DBLP_ORPHANS_MAX	= 16384,
 	DBLP_COOKIE_LIFE_MS	= 5000,

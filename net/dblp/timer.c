@@ -102,17 +102,21 @@ u64 dblp_last_received(const struct dblp_sock *dsk)
  * dblp_user_timeout() - user timeout in force, in nanoseconds
  * @dsk: socket
  *
- * After close() it is at most DBLP_CLOSE_TIMEOUT_MS once all messages are
- * settled and only control frames, such as FIN, are not acknowledged.
+ * After close() it is at most DBLP_CLOSE_TIMEOUT_MS, or DBLP_CLOSE_PROBES probe
+ * timeouts if these are longer, once all messages are settled and only control
+ * frames, such as FIN, are not acknowledged.
  */
 u64 dblp_user_timeout(const struct dblp_sock *dsk)
 {
-	u32 ms = dsk->opt.user_timeout_ms;
+	u64 own = (u64)dsk->opt.user_timeout_ms * NSEC_PER_MSEC, most;
 
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->state == DBLP_STATE_CLOSING && list_empty(&dsk->tx.msgs))
-		ms = min_t(u32, ms, DBLP_CLOSE_TIMEOUT_MS);
-	return (u64)ms * NSEC_PER_MSEC;
+	if (dsk->state != DBLP_STATE_CLOSING || !list_empty(&dsk->tx.msgs))
+		return own;
+	most = max_t(u64, (u64)DBLP_CLOSE_TIMEOUT_MS * NSEC_PER_MSEC,
+		     DBLP_CLOSE_PROBES *
+		     dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, 0));
+	return min(own, most);
 }
 
 /**

@@ -31,6 +31,7 @@ FIXTURE(orphan) {
 	enum half half;
 	int mem_fd;
 	int listener;
+	u32 rtt_us;
 };
 
 FIXTURE_VARIANT(orphan) {
@@ -71,6 +72,7 @@ static int join(FIXTURE_DATA(orphan) *self, struct peer *peer, u64 credit)
 	int fd;
 
 	ours.max_data = credit;
+	ours.rtt_us = self->rtt_us;
 	peer_connect(peer, &self->addr);
 	peer_get_cookie(peer);
 	peer->scid = peer->cookie.scid;
@@ -134,6 +136,29 @@ TEST_F(orphan, a_peer_that_only_acknowledges_does_not_keep_it)
 	EXPECT_GE(PATIENCE_MS + SLACK_MS, took);
 	EXPECT_EQ(1, mib("OrphanTimeout"));
 	EXPECT_TRUE(only_listener_left());
+}
+
+/* The first FIN is lost, and the probe timeout is longer than 5 s */
+TEST_F(orphan, repeats_fin_on_a_path_with_a_long_round_trip)
+{
+	static struct peer peer;
+	u64 end;
+	u32 n;
+	int fd;
+
+	self->rtt_us = 1800000;
+	listen_here(self, 3 * WAIT_MS);
+	fd = join(self, &peer, CREDIT);
+	peer_drain(&peer);
+	n = peer.n[DBLP_PKT_CTRL];
+	close(fd);
+	end = now_ms() + 2 * WAIT_MS;
+	while (peer.n[DBLP_PKT_CTRL] < n + 2 && !peer.n[DBLP_PKT_RST] &&
+	       now_ms() < end)
+		peer_expect(&peer, DBLP_PKT_RST, 100);
+	EXPECT_EQ(0, peer.n[DBLP_PKT_RST]);
+	EXPECT_LE(n + 2, peer.n[DBLP_PKT_CTRL]);
+	peer_ack_all(&peer);
 }
 
 /* A packet in 300 ms is slow, but progress. A busy machine may need seconds for it.
