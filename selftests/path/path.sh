@@ -125,7 +125,7 @@ done
 
 # An ICMP error without a connection ID, or with a wrong one, does not affect a connection; with
 # the right one it does. IPv4 changes its route by any error for a UDP packet without asking
-# the socket; IPv6 asks first, until Linux 7.
+# the socket. IPv6 asked first, until Linux 7 and 6.12.118.
 forged()
 {
 	local v=$1 reduced refused how
@@ -143,7 +143,8 @@ forged()
 		wait_until 10 output_has "$spawned" sent || return
 		[ "$how" = genuine ] && break
 		wait_until 10 counted IcmpRefused $((refused + 1)) || return
-		[ "$v" = 4 ] || [ "$(uname -r | cut -d. -f1)" -ge 7 ] && continue
+		is "connections that believe one $how" "$(counter MtuReduced)" "$reduced" || return
+		ip -n "$client" route get "$(server_of "$v")" | grep -q "mtu 1300" && continue
 		is "segment after one $how" "$(info seg_size)" "$(segment "$v" 1500)" || return
 	done
 	wait_until 10 counted MtuReduced $((reduced + 1)) || return
