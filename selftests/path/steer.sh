@@ -22,15 +22,14 @@ steer()
 		echo 4096 > rps_flow_cnt'
 }
 
-# steered: print how often other processors notified processor 1 of packets. While it is busy with
-# packets, it gets no further notification.
+# steered: print how many packets processor 1 has processed
 steered()
 {
 	local row
 
 	mapfile -t row < /proc/net/softnet_stat
 	read -r -a row <<< "${row[1]}"
-	echo $((16#${row[9]}))
+	echo $((16#${row[0]}))
 }
 
 # goes_to client|server 4|6: run this end on processor 1, the other one on processor 0
@@ -42,7 +41,7 @@ goes_to()
 	there=${1}_pid
 	taskset -p 1 "$client_pid" && taskset -p 1 "$server_pid" && taskset -p 2 "${!there}" &&
 	before=$(steered) && signal go && wait_until 30 settled 300 || return
-	echo "$(($(steered) - before)) times"
+	echo "$(($(steered) - before)) packets"
 	[ $(($(steered) - before)) -ge 1 ]
 }
 
@@ -62,7 +61,7 @@ accepted()
 	client_pid=$spawned
 	wait_until 10 output_has "$server_pid" accepted || return
 	before=$(steered) && signal go && wait_until 30 settled 100 || return
-	echo "$(($(steered) - before)) times"
+	echo "$(($(steered) - before)) packets"
 	[ $(($(steered) - before)) -ge 1 ]
 }
 
