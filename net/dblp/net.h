@@ -94,9 +94,9 @@ enum dblp_limits {
 	DBLP_KEEPALIVE_MS	= 15000,
 	DBLP_KEEPALIVE_MIN_MS	= 10,
 	DBLP_KEEPALIVE_MAX_MS	= 86400000,
-	/* User timeout after close(), once only FIN or control frames remain, and */
+	/* User timeout after close(), once only FIN or control frames remain */
 	DBLP_CLOSE_TIMEOUT_MS	= 5000,
-	/* probe timeouts that it lasts at least, as many as TCP repeats its FIN */
+	/* Least number of probe timeouts in it: tcp_orphan_retries is 8, too */
 	DBLP_CLOSE_PROBES	= 8,
 	/* Default limit of orphans in a namespace */
 	DBLP_ORPHANS_MAX	= 16384,
