@@ -123,9 +123,15 @@ for v in 4 6; do
 	try "ipv$v: the path narrows under a message" fragmented $v
 done
 
+# unasked 4|6: does this kernel change the route of a UDP packet by an ICMP error without asking the
+# socket? IPv6 asked until Linux 6.12.118
+unasked()
+{
+	[ "$1" = 4 ] || printf '%s\n' 6.12.118 "$(uname -r)" | sort -VC
+}
+
 # An ICMP error without a connection ID, or with a wrong one, does not affect a connection; with
-# the right one it does. IPv4 changes its route by any error for a UDP packet without asking
-# the socket. IPv6 asked first, until Linux 7 and 6.12.118.
+# the right one it does.
 forged()
 {
 	local v=$1 reduced refused how
@@ -144,7 +150,7 @@ forged()
 		[ "$how" = genuine ] && break
 		wait_until 10 counted IcmpRefused $((refused + 1)) || return
 		is "connections that believe one $how" "$(counter MtuReduced)" "$reduced" || return
-		ip -n "$client" route get "$(server_of "$v")" | grep -q "mtu 1300" && continue
+		unasked "$v" && continue
 		is "segment after one $how" "$(info seg_size)" "$(segment "$v" 1500)" || return
 	done
 	wait_until 10 counted MtuReduced $((reduced + 1)) || return
